@@ -138,6 +138,7 @@ impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Problem {
         match error {
             ServiceError::NotFound(what) => Problem::not_found(what),
+            ServiceError::NumberNotFound(detail) => Problem::new(ProblemCode::NotFound, detail),
             ServiceError::Invalid(errors) => Problem::invalid(errors),
             ServiceError::HandleRefused(errors) => Problem::handle_refused(errors),
             ServiceError::LeafMoved { leaf_id } => {

@@ -115,8 +115,11 @@ async fn compact_response(
 ) -> Result<Response> {
     let session = session(&headers)?;
     let limit = STATELESS_ITEMS.max(state.services.sessions.options().max_items);
-    let request = checked(body, limit)?;
+    let mut request = checked(body, limit)?;
     bounds::allow(MODEL_TIME);
+    if let Some(name) = &session {
+        request.given = state.services.sessions.given_notes(tenant, name).await?;
+    }
     let kept = session.map(|name| (name, request.clone()));
     let handed = state.services.stateless.hand_over(tenant, request, state.summariser.as_ref()).await;
     let handed = handed.map_err(at_input)?;
@@ -183,7 +186,7 @@ fn checked(body: CompactResponse, limit: usize) -> Result<HandoverRequest> {
         return Err(Problem::too_many_items(items.len(), limit));
     }
     let system = body.instructions.map(|text| to_raw_value(&text)).transpose().map_err(|_| Problem::internal())?;
-    Ok(HandoverRequest { format: Format::OpenaiResponses, model: body.model, items, system, prompt: None })
+    Ok(HandoverRequest { format: Format::OpenaiResponses, model: body.model, items, system, prompt: None, given: None })
 }
 
 /// The items of an input; a text is what the user says.

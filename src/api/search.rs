@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::problem::Result;
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
 use super::state::AppState;
+use crate::service::core::access::Access;
 use crate::service::core::page::PageRequest;
 use crate::service::core::tenant::Tenant;
 use crate::service::recall::search::SearchPage;
@@ -41,15 +42,17 @@ impl FromQuery for (SearchText, PageRequest) {
 }
 
 /// Full text over every entry of the session, on any branch, compacted or not; the best first.
+///
+/// A number of the record, `#47` or `u12`, finds that call and its result, or that message of the user's, before all else.
 #[utoipa::path(get, path = "/v1/sessions/{sid}/search", tag = "ledger",
     params(("sid" = Uuid, Path), SearchQuery, PageQuery), responses((status = 200, body = SearchPage)))]
 async fn search(
     State(state): State<AppState>,
-    tenant: Tenant,
+    access: Access,
     Ids(sid): Ids<Uuid>,
     Query((wanted, page)): Query<(SearchText, PageRequest)>,
 ) -> Result<Json<SearchPage>> {
-    Ok(Json(state.services.queries.search(tenant, sid, &wanted.0, page).await?))
+    Ok(Json(state.services.queries.search(access, sid, &wanted.0, page).await?))
 }
 
 /// Full text over every entry of all sessions, the newest session first, and in each the newest entry.

@@ -16,6 +16,7 @@ use super::*;
 use crate::service::Services;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
+use crate::service::core::offload::at_usual_priority;
 use crate::service::core::tenant::Tenant;
 use crate::service::stateless::Summariser;
 
@@ -73,8 +74,9 @@ impl Answer {
     }
 }
 
+/// At the usual priority: on a machine that others fill, threads that step back may not begin within a request's time.
 async fn call_on(router: Router, request: Request<HttpBody>) -> Answer {
-    let response = router.oneshot(request).await.unwrap();
+    let response = at_usual_priority(router.oneshot(request)).await.unwrap();
     let (parts, body) = response.into_parts();
     let bytes = to_bytes(body, usize::MAX).await.unwrap();
     Answer { status: parts.status, headers: parts.headers, body: serde_json::from_slice(&bytes).unwrap_or_default() }

@@ -3,6 +3,7 @@
 
 pub mod abandoned;
 pub mod anti_thrash;
+pub mod approval;
 pub mod call_end;
 pub mod chapter_task;
 pub mod compaction;

@@ -16,6 +16,7 @@ pub mod lighten;
 pub mod notice;
 mod now;
 pub mod numbers;
+mod places;
 pub mod quote;
 mod recalled;
 mod results;
@@ -26,12 +27,13 @@ mod tasks;
 #[cfg(test)]
 mod testing;
 mod told;
+mod usual;
 pub mod values;
 pub mod words;
 
 use std::collections::HashSet;
 
-use levels::{Telling, newest_calls, stretches, user_levels};
+use levels::{Telling, lasting_calls, newest_calls, stretches, user_levels};
 pub use numbers::CitedNumbers;
 use recalled::Recalled;
 pub use source::{RecordSource, ShownSpan};
@@ -43,9 +45,8 @@ use told::Teller;
 use crate::domain::model::message::Message;
 
 /// Stands before the conversation in the record.
-const OPENING: &str = "The conversation before this point, oldest first; the older, the less detail. Everything is quoted: \
-[…] marks what is left out, → stands before what a call returned, u1 and #1 number the user's messages and the calls. \
-What was said later overrules what was said earlier.";
+const OPENING: &str = "The conversation before this point, oldest first and quoted. […] marks what is left out, \
+→ stands before what a call returned, u1 and #1 number the user's messages and the calls.";
 const INSTRUCTIONS: &str = "Instructions given to the agent:";
 const TASKS: &str = "The agent's task list as it stands:";
 /// Tries to meet the room: sizes are estimated while the record is told, and counted when it is.
@@ -83,6 +84,15 @@ impl<'p> Around<'p> {
 /// Returns true if a summary's text is a record and no notes.
 pub fn is_record(text: &str) -> bool {
     text.contains(OPENING)
+}
+
+/// The text of a record without the notes that it quotes as given.
+pub fn without_given(text: &str) -> String {
+    let own = text.find(given::HEADING).and_then(|from| {
+        let to = from + text.get(from..)?.find(OPENING)?;
+        Some(format!("{}{}", text.get(..from)?, text.get(to..)?))
+    });
+    own.unwrap_or_else(|| text.to_owned())
 }
 
 /// Writes the record in at most `room` tokens, as `count` counts them. The same parts give the same text; where there is
@@ -177,7 +187,15 @@ fn put_together(span: &Span<'_>, instructions: &str, around: &Around<'_>, quarte
 fn conversation(span: &Span<'_>, recalled: &Recalled, room: usize, detail: usize) -> String {
     let recalled: HashSet<usize> = recalled.lines.iter().copied().collect();
     let (stretches, user_levels, newest) = (stretches(span), user_levels(span, room), newest_calls(span));
-    let teller = Teller { span, user_levels: &user_levels, newest: &newest, recalled: &recalled, detail };
+    let mut teller = Teller {
+        span,
+        user_levels: &user_levels,
+        newest: &newest,
+        lasting: HashSet::new(),
+        recalled: &recalled,
+        detail,
+    };
+    teller.lasting = lasting_calls(&teller, room);
     Telling::within(&teller, &stretches, room).text()
 }
 

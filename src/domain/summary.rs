@@ -38,6 +38,8 @@ pub struct SummaryTask {
     pub messages: Arc<[Message]>,
     /// The path that they are from, to be told with its numbers. `None`: there are only the messages.
     pub source: Option<Arc<RecordSource>>,
+    /// The beginning of the agent's system prompt, which stays: the notes need not say it.
+    pub background: Option<Arc<str>>,
     /// The depth on that path from which on nothing stands in `previous`.
     pub newer_from: Option<i64>,
     /// Text that a model is shown in place of what is told; the built-in summariser reads the messages all the same.

@@ -42,6 +42,7 @@ fn task() -> SummaryTask {
         previous: None,
         messages: [Message::text(Role::User, SAID)].into(),
         source: None,
+        background: None,
         newer_from: None,
         shown: None,
         room: USUAL_ROOM,

@@ -42,9 +42,10 @@ impl From<ServiceError> for BypassReason {
             }
             ServiceError::ContextDoesNotFit { .. } => BypassReason::Refused,
             ServiceError::Conflict { code: ConflictCode::SummaryFailed, .. } => BypassReason::ProviderCompaction,
-            ServiceError::NotFound(_) | ServiceError::LeafMoved { .. } | ServiceError::Conflict { .. } => {
-                BypassReason::Moved
-            }
+            ServiceError::NotFound(_)
+            | ServiceError::NumberNotFound(_)
+            | ServiceError::LeafMoved { .. }
+            | ServiceError::Conflict { .. } => BypassReason::Moved,
             ServiceError::QueueFull { .. }
             | ServiceError::TooManyBytes { .. }
             | ServiceError::TooManyStreams { .. } => BypassReason::Busy,

@@ -97,7 +97,7 @@ impl Compactor {
 
     fn request(&self, conversation: &Conversation, items: Messages, prompt: Option<String>) -> HandoverRequest {
         let (model, system) = (conversation.model.clone(), conversation.system().map(ToOwned::to_owned));
-        HandoverRequest { format: conversation.route.format(), model, items, system, prompt }
+        HandoverRequest { format: conversation.route.format(), model, items, system, prompt, given: None }
     }
 
     /// Edits a request for a message.

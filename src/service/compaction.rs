@@ -12,9 +12,11 @@
 //! stages at once without a model, `prepare` stops short of the commit, `close` and `revert` leave compactions of
 //! other kinds; `diff` tells what one changed, `prompts` what was asked for it, `dead_letters` does failed ones again or
 //! forgets them, `facts` is what spans and logs tell of one, `committing` holds that back until the commit;
-//! `caller_cut` says where a caller or a hook may cut.
+//! `caller_cut` says where a caller or a hook may cut, `background` what of the system prompt
+//! a model is shown, `given` what of a caller's notes is carried where nothing else does.
 
 mod ahead;
+pub(crate) mod background;
 mod caller_cut;
 pub(crate) mod carry;
 mod close;
@@ -25,6 +27,7 @@ pub mod diff;
 mod evidence;
 pub mod facts;
 mod force_fit;
+mod given;
 mod job;
 pub mod plan;
 pub mod prepare;

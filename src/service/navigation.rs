@@ -46,7 +46,7 @@ use crate::store::entries::{self, NewBranch, NewEntry, StoredEntry, Write};
 use crate::store::path::{self, Leaf};
 use crate::store::{branch_summaries, sessions};
 
-pub use branch_summary::{BranchSummaryDraft, BranchSummaryWork, PendingBranchSummary};
+pub use branch_summary::{BranchSummaryDraft, BranchSummaryWork, BranchWriter, PendingBranchSummary};
 
 /// A branch summary whose leaf has moved on is planned anew once.
 const PLANS: u32 = 2;

@@ -241,7 +241,8 @@ fn read_and_decide(planned: &Arc<PlannedCompaction>) -> Result<std::result::Resu
             source.take(stored)?;
         }
     }
-    decide(planned, ReadItems { reading, originals, source: source.map(RecordReading::finish) })
+    let source = source.map(RecordReading::finish);
+    decide(planned, ReadItems { reading, originals, source, background: None })
 }
 
 /// The entries of these segments: there is one branch, so that depths tell them apart.

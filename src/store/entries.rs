@@ -19,8 +19,8 @@ pub use super::text_key::text_key;
 pub use marks::compaction_before;
 pub use new::{NewBranch, NewEntry, Write};
 pub use read::{
-    NodeRow, by_ids, by_seq, chunk, chunk_by_seq, each, each_head_by_seq, heads, newest_compactions, nodes,
-    nodes_by_seq, ours, record_at, whole, with_calls,
+    NodeRow, by_ids, by_seq, chunk, chunk_by_seq, each, each_head_by_seq, heads, heads_by_users, heads_with_calls,
+    newest_compactions, nodes, nodes_by_seq, ours, record_at, whole, with_calls,
 };
 pub use sizes::{Size, bytes, fill, newest_usage, sizes, sizes_by_seq, sizes_of, totals, totals_at};
 pub use stored::StoredEntry;

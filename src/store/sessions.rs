@@ -114,6 +114,14 @@ pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx:
         .await
 }
 
+/// The system prompt as it was given.
+pub async fn system(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<String>> {
+    let found = sqlx::query_scalar::<_, Option<String>>(
+        "SELECT system FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
+    );
+    Ok(found.bind(tenant).bind(id).fetch_optional(executor).await?.flatten())
+}
+
 /// As [`get`], with the row locked until the transaction ends.
 pub async fn lock(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<SessionRow>> {
     sqlx::query_as("SELECT * FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE")

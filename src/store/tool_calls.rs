@@ -191,22 +191,40 @@ pub async fn is_answered(connection: &mut PgConnection, tenant: Uuid, segments: 
         .await
 }
 
+/// The depth of the agent's first message in a range.
+pub async fn first_words(executor: impl PgExecutor<'_>, tenant: Uuid, segment: Segment) -> sqlx::Result<Option<i64>> {
+    let first = "SELECT depth FROM entries
+         WHERE tenant_id = $1 AND session_id = $2 AND branch = $3 AND depth BETWEEN $4 AND $5
+           AND kind = ANY($6) AND role = $7
+         ORDER BY depth LIMIT 1";
+    depth_of(executor, tenant, segment, first).await
+}
+
 /// The depth of the last message in a range that is of anybody but the agent.
 pub async fn last_answer(executor: impl PgExecutor<'_>, tenant: Uuid, segment: Segment) -> sqlx::Result<Option<i64>> {
-    let (kinds, agent) = answers();
-    sqlx::query_scalar(
-        "SELECT depth FROM entries
+    let last = "SELECT depth FROM entries
          WHERE tenant_id = $1 AND session_id = $2 AND branch = $3 AND depth BETWEEN $4 AND $5
            AND kind = ANY($6) AND role <> $7
-         ORDER BY depth DESC LIMIT 1",
-    )
-    .bind(tenant)
-    .bind(segment.session_id)
-    .bind(segment.branch)
-    .bind(segment.from)
-    .bind(segment.to)
-    .bind(kinds)
-    .bind(agent)
-    .fetch_optional(executor)
-    .await
+         ORDER BY depth DESC LIMIT 1";
+    depth_of(executor, tenant, segment, last).await
+}
+
+/// What a statement finds among the messages of a range that are, or are not, the agent's.
+async fn depth_of(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    segment: Segment,
+    statement: &'static str,
+) -> sqlx::Result<Option<i64>> {
+    let (kinds, agent) = answers();
+    sqlx::query_scalar(statement)
+        .bind(tenant)
+        .bind(segment.session_id)
+        .bind(segment.branch)
+        .bind(segment.from)
+        .bind(segment.to)
+        .bind(kinds)
+        .bind(agent)
+        .fetch_optional(executor)
+        .await
 }

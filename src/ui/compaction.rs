@@ -3,6 +3,7 @@
 mod actions;
 mod diff;
 mod evidence;
+mod numbers;
 mod prompt;
 mod record;
 mod refused;
@@ -36,6 +37,7 @@ pub fn routes() -> Router<Ui> {
         .route("/ui/compactions/{id}/diff", get(diff::show))
         .route("/ui/compactions/{id}/refused", get(refused::show))
         .route("/ui/compactions/{id}/prompt", get(prompt::show))
+        .route("/ui/compactions/{id}/numbers/{number}", get(numbers::follow))
         .route("/ui/compactions/{id}/cancel", post(actions::cancel))
         .route("/ui/compactions/{id}/revert", post(actions::revert))
 }

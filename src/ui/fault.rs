@@ -49,6 +49,7 @@ impl From<ServiceError> for Fault {
         let busy = |detail: &str| Fault::new(StatusCode::TOO_MANY_REQUESTS, detail);
         match error {
             ServiceError::NotFound(what) => Fault::not_found(what),
+            ServiceError::NumberNotFound(detail) => Fault::new(StatusCode::NOT_FOUND, detail),
             ServiceError::Invalid(errors) | ServiceError::HandleRefused(errors) => {
                 let named: Vec<String> =
                     errors.iter().map(|error| format!("{} {}", error.pointer, error.detail)).collect();

@@ -73,9 +73,14 @@ pub fn name(text: &str) -> Markup {
 
 /// A text of others with its line ends; `all` is where the rest of a long one can be read.
 pub fn text(text: &str, most: usize, all: Option<&str>) -> Markup {
+    text_as(text, most, all, |shown| html! { (visible(shown)) })
+}
+
+/// The same, where what is shown of it is written by `write`.
+pub fn text_as(text: &str, most: usize, all: Option<&str>, write: impl Fn(&str) -> Markup) -> Markup {
     let (shown, more) = clip(text, most);
     html! {
-        pre.text tabindex="0" { bdi { (visible(shown)) } }
+        pre.text tabindex="0" { bdi { (write(shown)) } }
         @if more > 0 {
             p.more {
                 @let more = format!("{} more characters", super::format::count(more as i64));

@@ -10,7 +10,7 @@ use crate::llm::CallContext;
 use crate::service::compaction::{Committed, facts};
 use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::tenant::Tenant;
-use crate::service::navigation::{BranchSummaryDraft, BranchSummaryWork};
+use crate::service::navigation::{BranchSummaryDraft, BranchSummaryWork, BranchWriter};
 use crate::store::queue::Job;
 use crate::trace::stage;
 
@@ -31,7 +31,7 @@ async fn draft(
     work: &BranchSummaryWork,
 ) -> std::result::Result<BranchSummaryDraft, String> {
     let request = Request {
-        record: None,
+        record: Some(&work.record),
         task: Some(&work.task),
         settings: &work.settings,
         builtin: work.settings.strategy == Strategy::Summarize,
@@ -47,5 +47,5 @@ async fn draft(
         failure.to_string()
     })?;
     facts::note_summary(&outcome);
-    Ok(work.draft(outcome))
+    Ok(work.draft(outcome, BranchWriter::Service))
 }

@@ -84,6 +84,38 @@ async fn a_shells_exit_code_beside_its_text_counts() {
     assert_eq!(found, ["failed", "returned"]);
 }
 
+/// What waits for approval is one call, whatever becomes of it.
+#[tokio::test]
+async fn who_refuses_to_approve_a_call_refuses_it() {
+    let asked = |id: &str| json!({"type": "mcp_approval_request", "id": id, "name": "drop", "arguments": "{\"table\":\"t\"}", "server_label": "s"});
+    let answered = |id: &str, approve: bool| json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": approve, "reason": "the copy only"});
+    let ran = |id: &str, error: Value| {
+        json!({"type": "mcp_call", "id": format!("mcp_{id}"), "approval_request_id": id, "name": "drop",
+            "arguments": "{\"table\":\"t\"}", "server_label": "s", "output": "gone", "error": error})
+    };
+    let items = json!([{"role": "user", "content": "go"},
+        asked("mcpr_1"), answered("mcpr_1", false),
+        asked("mcpr_2"), answered("mcpr_2", true), ran("mcpr_2", Value::Null),
+        asked("mcpr_3"), answered("mcpr_3", true), ran("mcpr_3", json!("no such table")),
+        asked("mcpr_4"), answered("mcpr_4", true),
+        asked("mcpr_5")]);
+    let app = App::shared();
+    let session = app.session(json!({})).await;
+    app.append(&session, "openai_responses", items.clone()).await;
+    let listed = app.get(&format!("{session}/tool-calls")).await.expect(200);
+    let found = listed["items"].as_array().unwrap().iter();
+    let found: Vec<_> =
+        found.map(|row| (row["tool_call_id"].as_str().unwrap(), row["status"].as_str().unwrap())).collect();
+    let wanted =
+        [("mcpr_1", "refused"), ("mcpr_2", "returned"), ("mcpr_3", "failed"), ("mcpr_4", "open"), ("mcpr_5", "open")];
+    assert_eq!(found, wanted);
+    assert_eq!(listed["items"][0]["arguments"], json!({"table": "t"}));
+    let refused = app.get(&format!("{session}/tool-calls/mcpr_1")).await.expect(200);
+    assert_eq!(refused["result_text"], "the copy only");
+    let context = app.get(&format!("{session}/context?format=openai_responses")).await.expect(200);
+    assert_eq!(context["messages"], items, "the provider gets its items as they came");
+}
+
 #[tokio::test]
 async fn a_harness_says_what_was_not_let_run() {
     let line = |uuid: &str, parent: Value, kind: &str, content: Value| {

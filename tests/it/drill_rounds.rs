@@ -54,12 +54,8 @@ pub fn told_calls(summary: &str) -> u64 {
         if let Some(count) = line.trim_start().strip_prefix('(') {
             return if count.ends_with(" call)") || count.ends_with(" calls)") { number(count).unwrap() } else { 0 };
         }
-        let Some(gap) =
-            line.strip_prefix('[').and_then(|line| line.split_once(" messages and calls, are not told here]"))
-        else {
-            return 0;
-        };
-        gap.0.rsplit(' ').next().and_then(number).expect(line)
+        let gap = line.strip_prefix('[').and_then(|line| line.split_once(" of the user's, with "));
+        gap.map_or(0, |(_, counted)| number(counted).expect(line))
     };
     summary.lines().map(line).sum()
 }
@@ -106,8 +102,10 @@ fn said<'i>(format: &str, items: &'i [Value]) -> Vec<&'i str> {
         Value::String(text) => vec![text.as_str()],
         blocks => blocks.as_array().into_iter().flatten().filter_map(|block| block["text"].as_str()).collect(),
     });
-    // What a harness says in the user's name is no request.
-    texts.filter(|text| !text.trim().is_empty() && !text.trim_start().starts_with('<')).collect()
+    // What a harness says in the user's name, skills and its own summaries among it, is no request.
+    const HARNESS: [&str; 4] = ["<", "[", "Base directory for this skill:", "This session is being continued"];
+    let is_harness = |text: &str| HARNESS.iter().any(|opening| text.starts_with(opening));
+    texts.filter(|text| !text.trim().is_empty() && !is_harness(text.trim_start())).collect()
 }
 
 /// What the user ever said stands in the context, or is counted there as left out; and what the result says of the

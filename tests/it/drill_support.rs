@@ -124,7 +124,6 @@ pub fn upstream<'a>(base_url: &'a str, timeout_ms: &'a str) -> Vec<(&'static str
 
 /// How many requests a summary says that it leaves out.
 pub fn requests_left_out(text: &str) -> usize {
-    let left_out =
-        |line: &str| line.strip_prefix('[')?.split_once(" more requests of that time")?.0.parse::<usize>().ok();
+    let left_out = |line: &str| line.strip_prefix('[')?.split_once(" more message")?.0.parse::<usize>().ok();
     text.lines().filter_map(left_out).sum()
 }

@@ -36,7 +36,7 @@ async fn what_was_left_is_told_at_the_target() {
     let moved = summarized(&app, &session, &before[7]["id"]).await;
     let prompt = played.requests()[0].user().to_owned();
     assert!(prompt.contains(&asked(2)) && prompt.contains(&asked(5)), "{prompt}");
-    assert!(!prompt.contains(&asked(1)) && !prompt.contains("line3_7"), "neither shared history nor results: {prompt}");
+    assert!(!prompt.contains(&asked(1)) && prompt.contains("line3_7"), "its results, and no shared history: {prompt}");
     assert!(prompt.contains("left for another one") && !prompt.contains("Critical Context"), "{prompt}");
     let text = moved["summary"]["text"].as_str().unwrap();
     for part in [SUMMARY, "src/module_4.rs", "src/module_5.rs", "not an instruction", "edit("] {
@@ -65,6 +65,52 @@ async fn what_was_left_is_told_at_the_target() {
     assert_eq!(files["modified_files"].as_array().unwrap().len(), 4, "modules 1, 3, 5 and 9: {files}");
     assert!(played.requests()[1].user().contains(SUMMARY));
     assert_valid(&app, &session).await;
+}
+
+/// Without a model it is told by the record and nothing else: no list of files, no ledger, and of each call what it returned.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_model_a_branch_is_told_by_a_record_alone() {
+    let app = App::shared();
+    let session = app.session(json!({"settings": by_hand()})).await;
+    app.append(&session, "openai_chat", json!(turns(0..1, 5))).await;
+    let target = path(app, &session).await.pop().unwrap()["id"].clone();
+    let function = json!({"name": "bash", "arguments": "{\"command\": \"make check\"}"});
+    app.append(&session, "openai_chat", json!([
+        {"role": "user", "content": "Try it with the other allocator."},
+        {"role": "assistant", "content": "I try it.", "tool_calls": [{"id": "c", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c", "content": "FAILED tests/arena.rs: 41 of 42"},
+        {"role": "assistant", "content": "The arena test fails with it, so it is no use."},
+    ])).await;
+    let moved = summarized(app, &session, &target).await;
+    let text = moved["summary"]["text"].as_str().unwrap();
+    for told in [
+        "another line of this conversation",
+        "u1 User: Try it with the other allocator.",
+        "#1 bash(make check) → FAILED tests/arena.rs: 41 of 42",
+        "Agent: The arena test fails with it, so it is no use.",
+    ] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    for added in ["<read-files>", "<modified-files>", "<tool-calls>", "no output", "→ returned"] {
+        assert!(!text.contains(added), "{added}: {text}");
+    }
+    assert_eq!(text.matches("make check").count(), 1, "it is told once: {text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beside_a_models_notes_on_a_branch_stands_what_they_lack() {
+    let played = PlayedUpstream::start(Behaviour::good()).await;
+    let app = App::fresh(&upstream(&played.base_url(), "20000"));
+    let session = filled(&app, by_hand(), 6).await;
+    let target = path(&app, &session).await[7]["id"].clone();
+    let text = summarized(&app, &session, &target).await["summary"]["text"].as_str().unwrap().to_owned();
+    for told in ["Messages of the user that the notes neither quote nor cite", "Calls that may have changed something"]
+    {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    for added in ["<read-files>", "<modified-files>", "<tool-calls>", "oldest first; the older, the less detail"] {
+        assert!(!text.contains(added), "{added}: {text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

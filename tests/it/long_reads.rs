@@ -58,7 +58,7 @@ async fn long_session(entries: usize) -> Stage {
 }
 
 /// The same through a pool of one connection, so that its own counts are all there are.
-async fn through_one_connection(stage: Stage) -> Stage {
+pub async fn through_one_connection(stage: Stage) -> Stage {
     let options = stage.pool.connect_options();
     stage.pool.close().await;
     let pool = PgPoolOptions::new().max_connections(1).connect_with((*options).clone()).await.unwrap();
@@ -76,7 +76,7 @@ async fn through_one_connection(stage: Stage) -> Stage {
 }
 
 /// Rows of `entries` that statements have fetched so far.
-async fn fetched(pool: &PgPool) -> i64 {
+pub async fn fetched(pool: &PgPool) -> i64 {
     let mut connection = pool.acquire().await.unwrap();
     sqlx::query("SELECT pg_stat_force_next_flush()").execute(&mut *connection).await.unwrap();
     sqlx::query("SELECT 1").execute(&mut *connection).await.unwrap();

@@ -96,6 +96,7 @@ mod queue_support;
 mod queue_worker;
 mod raw_http;
 mod recall;
+mod record_numbers;
 mod recount;
 mod redaction;
 mod refusals;

@@ -27,7 +27,7 @@ async fn post(app: &App, headers: &[(&str, &str)], body: Value) -> Answer {
     app.send(Method::POST, "/mcp", &[&[ACCEPT], headers].concat(), body.to_string()).await
 }
 
-async fn request(app: &App, method: &str, params: Value) -> Value {
+pub async fn request(app: &App, method: &str, params: Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
     let answer = post(app, &[("mcp-protocol-version", "2025-06-18")], body).await.expect(200);
     assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(7)), "{answer}");

@@ -58,7 +58,7 @@ async fn a_window_of_2048_takes_one_call() {
         "{done}"
     );
     assert_eq!(upstream.calls(), 1);
-    assert!(result["summary"].as_str().unwrap().contains("Ship the feature."), "{done}");
+    assert!(result["summary"].as_str().unwrap().contains("Ship it green."), "{done}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

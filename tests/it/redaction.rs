@@ -98,7 +98,7 @@ async fn secrets_stay_in_the_tree() {
     let prompts: Vec<String> = upstream.requests().iter().map(|request| request.user().to_owned()).collect();
     let prompts = prompts.join("\n");
     assert!(prompts.contains("[redacted: AWS key]") && prompts.contains("MODE=production"), "{prompts}");
-    assert!(prompts.contains("[redacted: private key]"), "{prompts}");
+    assert!(prompts.contains("[redacted: private key, call #1]"), "{prompts}");
     holds_none("a prompt", &prompts);
     let told = receiver.wait_for(7).await;
     let told: String = told.iter().map(|message| message.body.to_string()).collect();

@@ -385,6 +385,47 @@ async fn a_named_session_keeps_the_conversation_with_its_compactions() {
     assert!((0..9).all(|n| text.contains(&fact(n)) && text.contains(&asked(n))), "{text}");
 }
 
+/// No message says what stands in a caller's notes, so a handle that comes behind them carries them on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callers_notes_outlive_a_handle() {
+    const NOTES: &str = "Port 8080 was agreed on with the operators.";
+    let app = App::shared();
+    let name = "notes before the drop-in";
+    let session = app.session(json!({"external_id": name, "settings": by_hand()})).await;
+    app.append(&session, "openai_responses", json!(turns(0..6))).await;
+    assert_eq!(compact(app, &session, json!({"summary": NOTES})).await["status"], "succeeded");
+    let input = turns(0..9);
+    let body = json!({"model": "gpt-5", "input": input}).to_string();
+    let compacted = app.send(Method::POST, PATH, &[("contextd-session", name)], body).await.expect(200);
+    assert_eq!(opened(app, &compacted).await.matches(NOTES).count(), 1, "it seals them");
+    let shown = async || context(app, &session, "openai_chat").await["messages"].to_string();
+    assert_eq!(shown().await.matches(NOTES).count(), 1);
+    app.append(&session, "openai_responses", json!(turns(9..20))).await;
+    assert_eq!(compact(app, &session, json!({"strategy": "summarize"})).await["status"], "succeeded");
+    assert_eq!(shown().await.matches(NOTES).count(), 1, "{}", shown().await);
+
+    // From handle to handle, without a session.
+    let mut input = output(&compacted).clone();
+    for round in 0..3 {
+        input.extend(turns(20 + 6 * round..26 + 6 * round));
+        let compacted = handed_over(app, &input).await;
+        let told = opened(app, &compacted).await;
+        assert_eq!(told.matches(NOTES).count(), 1, "{round}: {told}");
+        input = output(&compacted).clone();
+    }
+
+    // One that somebody sealed who did not know them.
+    let session = app.session(json!({"settings": by_hand()})).await;
+    app.append(&session, "openai_responses", json!(turns(0..6))).await;
+    assert_eq!(compact(app, &session, json!({"summary": NOTES})).await["status"], "succeeded");
+    let foreign = output(&handed_over(app, &turns(0..6)).await).last().unwrap().clone();
+    app.append(&session, "openai_responses", json!([foreign])).await;
+    app.append(&session, "openai_responses", json!(turns(6..20))).await;
+    assert_eq!(compact(app, &session, json!({"strategy": "summarize"})).await["status"], "succeeded");
+    let told = context(app, &session, "openai_chat").await["messages"].to_string();
+    assert_eq!(told.matches(NOTES).count(), 1, "{told}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn first_calls_at_once_make_one_session() {
     let app = App::shared();
@@ -398,7 +439,7 @@ async fn first_calls_at_once_make_one_session() {
 }
 
 fn handover(items: Vec<Box<serde_json::value::RawValue>>) -> HandoverRequest {
-    HandoverRequest { format: Format::OpenaiResponses, model: None, items, system: None, prompt: None }
+    HandoverRequest { format: Format::OpenaiResponses, model: None, items, system: None, prompt: None, given: None }
 }
 
 #[tokio::test]

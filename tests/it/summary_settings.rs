@@ -73,7 +73,7 @@ async fn settings_hold_from_the_next_compaction_on() {
     app.append(&session, "openai_chat", json!(turns(40..80, 60))).await;
     compacted(&app, &session).await;
     let sent = upstream.requests().into_iter().rfind(|one| one.user().contains("<previous-summary>")).expect("one");
-    for part in ["## Active Task", "Be terse.", "Ship the feature."] {
+    for part in ["## Active Task", "Be terse.", "Ship it green."] {
         assert!(sent.user().contains(part), "{part} in {}", sent.user());
     }
     assert!(!sent.user().contains("Focus: "), "{}", sent.user());
@@ -101,4 +101,20 @@ async fn foreign_words_around_the_sessions_names_and_wrapping_are_no_faults() {
         assert!(shown.contains(part), "{part} in {shown}");
     }
     assert!(!shown.contains("<think>"), "{shown}");
+}
+
+/// The notes need not say what the system prompt says, so their writer is shown it: its beginning, without its secrets.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_beginning_of_the_system_prompt_is_shown_to_the_writer() {
+    let (app, upstream) = stage(Behaviour::good()).await;
+    let session = session(&app, json!({})).await;
+    let system = format!("You are Ada, the clerk. API_KEY=sk-proj-{}\n{}", "Zq8".repeat(16), "Be kind. ".repeat(3_000));
+    app.patch(&session, json!({"system": [{"type": "text", "text": system}]})).await.expect(200);
+    compacted(&app, &session).await;
+    let sent = upstream.requests().pop().expect("a request").user().to_owned();
+    let told = sent.strip_prefix("<system-prompt>\n").and_then(|rest| rest.split_once("\n</system-prompt>"));
+    let (told, rest) = told.unwrap_or_else(|| panic!("{sent}"));
+    assert!(told.starts_with("You are Ada, the clerk.") && told.ends_with("[…]") && told.len() < 12_000, "{told}");
+    assert!(told.contains("[redacted: ") && !told.contains("Zq8Zq8"), "{told}");
+    assert!(rest.contains("not to be repeated"), "{rest}");
 }

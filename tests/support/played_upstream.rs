@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 /// What [`Behaviour::Good`] with no particular wish says.
 ///
 /// It has a heading of each template and cites what every session has. Most of its words tell nothing, so that it fits all.
-pub const SUMMARY: &str = "## Next Steps\nNext: Ship the feature.\n1. Go on with what is still to do, one step after one \
+pub const SUMMARY: &str = "## Next Steps\nNext: Ship it green.\n1. Go on with what is still to do, one step after one \
 step, and see after each of them that nothing that was done before is not as it has to be (u1)\n2. When all of that is \
 done, see what there is that is still to be done, and do it there as it was done before, with no changes but those that \
 were asked for\n3. Then see with the user what is to be done next, and what is not to be done at all\n\n## Critical \
-Context\n- The tests pass (inferred)\n- What was asked for before is still what is wanted, and there is nothing in it but \
+Context\n- The tests are as they were (inferred)\n- What was asked for before is still what is to be done, and there is nothing in it but \
 what was asked for then (inferred)\n\n## Remaining Work\n- It is still to be done, and what is next is not \
 (inferred)\n\n## Action Items\n- It is the user who is asked when all of it is done (inferred)";
 /// What every played answer reports as usage: input (cached included), output, cached.

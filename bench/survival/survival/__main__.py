@@ -10,7 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import board, labels, made_up, memory_sets, peers, questions, report, transcripts
+from . import board, files, known_work, labels, made_up, memory_sets, peers, questions, reading, report, transcripts, truth
+from .grown import SOURCE
 from .participants import Contextd, Everything, Nothing
 from .played import MODEL, Played
 from .server import ROOT, Server, find_binary
@@ -41,7 +42,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="bench/survival/run", description="What survives compaction: contextd beside its peers.")
     parser.add_argument("--quick", action="store_true", help="three transcripts, five rounds")
     parser.add_argument("--transcripts", help="a folder of sessions as those of the corpus (default: ../shared/corpus, else made-up ones)")
-    parser.add_argument("--only", action="append", help="a transcript by its name or the beginning of it; may be repeated")
+    parser.add_argument("--only", action="append", help="a transcript by its name or the beginning of it, with = before it by its whole name; may be repeated")
     parser.add_argument("--participants", help="names, with commas between them (default: all)")
     parser.add_argument("--rounds", default="5,10", help="numbers of compactions, with commas between them")
     parser.add_argument("--binary", help="contextd's executable (default: the newest under target/)")
@@ -51,6 +52,7 @@ def arguments():
     parser.add_argument("--beam", help="a folder with BEAM's conversations (chat.json, probing_questions/probing_questions.json)")
     parser.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), help="processes that share the transcripts")
     parser.add_argument("--json", help="where the result is written (default: survival.json in the folder of the environments)")
+    parser.add_argument("--reading", help="a folder for contexts after a compaction past the middle and their transcripts, to be read; nothing is measured")
     parser.add_argument("--lost", help="a folder for a page on each session and participant: what was lost, and the contexts, to be read")
     parser.add_argument("--document", help="a document whose tables are to be written anew, as docs/SURVIVAL.md")
     return parser.parse_args()
@@ -64,19 +66,25 @@ def corpus_folder(given):
 
 
 def chosen(options):
+    """Transcripts of this run that are long enough to be measured, and the sets of memory questions."""
+    extra = memory_sets.locomo(options.locomo) if options.locomo else []
+    extra += memory_sets.beam(options.beam) if options.beam else []
+    known = [t for t in truth.sessions() + known_work.sessions() if not options.only or any(matches_name(f"{t.source}/{t.name}", w) for w in options.only)]
+    return [t for t in named(options) if len(t.messages) >= 12] + known + extra
+
+
+def named(options):
     """Transcripts of this run, in the order in which they are named."""
     folder = corpus_folder(options.transcripts)
     if folder is None:
         found = [transcripts.read_session(session) for session in made_up.sessions()]
         wanted = options.only or [""]
     else:
-        wanted = options.only or (list(QUICK if options.quick else CHOSEN) if not options.transcripts else [""])
-        found = [t for s in transcripts.sessions_in(folder) if any(matches(s, w) for w in wanted) and (t := transcripts.read_session(s))]
+        wanted = options.only or ([""] if options.transcripts or options.reading else list(QUICK if options.quick else CHOSEN))
+        found = [t for s in files.sessions_in(folder) if any(matches(s, w) for w in wanted) and (t := transcripts.read_session(s))]
     rank = {name: place for place, name in enumerate(wanted)}
     found.sort(key=lambda t: min((rank[w] for w in wanted if matches_name(f"{t.source}/{t.name}", w)), default=99))
-    extra = memory_sets.locomo(options.locomo) if options.locomo else []
-    extra += memory_sets.beam(options.beam) if options.beam else []
-    return [t for t in found if len(t.messages) >= 12] + extra
+    return found
 
 
 def matches(session, wanted):
@@ -84,6 +92,8 @@ def matches(session, wanted):
 
 
 def matches_name(name, wanted):
+    if wanted.startswith("="):
+        return name == wanted[1:]
     return name.startswith(wanted) or name.split("/", 1)[1].startswith(wanted)
 
 
@@ -152,13 +162,33 @@ def played_here(options):
         bills = lambda name: played.bill(slug(name))  # noqa: E731
         results, failures = board.run(found, chosen(options), numbers(options), marked, bills, say, None, model, keep, Path(options.lost) if options.lost else None)
     finally:
-        for taker in found:
-            if hasattr(taker, "stop"):
-                taker.stop()
-        if server:
-            server.stop()
-        played.stop()
+        stop(found, server, played)
     return {"peers": versions, "results": results, "not_run": not_run, "failures": failures}
+
+
+def to_be_read(options):
+    """Writes contexts of one participant and their transcripts for readers."""
+    options.participants = options.participants or "contextd auto"
+    played = Played()
+    binary = find_binary(options.binary)
+    server = Server(binary, options.model_url or played.url("contextd-llm-summarize"), options.model) if binary and binary.exists() else None
+    found = []
+    try:
+        found, not_run = takers(options, played, server, say)
+        if len(found) != 1:
+            raise SystemExit(f"--reading takes one participant, and {len(found)} are there: {not_run or options.participants}")
+        reading.write_all(Path(options.reading), found[0], named(options), say)
+    finally:
+        stop(found, server, played)
+
+
+def stop(found, server, played):
+    for taker in found:
+        if hasattr(taker, "stop"):
+            taker.stop()
+    if server:
+        server.stop()
+    played.stop()
 
 
 def numbers(options):
@@ -190,7 +220,7 @@ def dealt(told, workers):
     """Names of transcripts for each worker: the longest first, each to whom has least. Sets of memory questions are the first one's."""
     groups = [[0, []] for _ in range(max(1, min(workers, len(told))))]
     for transcript in sorted(told, key=lambda t: -sum(len(questions.text_of(m)) for m in t.messages)):
-        if not transcript.questions:
+        if transcript.source not in ("locomo", "beam"):
             group = min(groups, key=lambda g: g[0])
             group[0] += sum(len(questions.text_of(m)) for m in transcript.messages)
             group[1].append(f"{transcript.source}/{transcript.name}")
@@ -206,7 +236,7 @@ def start_worker(options, names, result, place):
         if value := getattr(options, name):
             command += [f"--{name}", value]
     for name in names:
-        command += ["--only", name]
+        command += ["--only", f"={name}"]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
 
@@ -227,7 +257,7 @@ def write(options, outcome):
         "about": {
             "date": datetime.date.today().isoformat(),
             "contextd": version_of(),
-            "transcripts": len({r["transcript"] for r in outcome["results"]}),
+            "transcripts": len({r["transcript"] for r in outcome["results"] if not r["transcript"].startswith(f"{SOURCE}/")}),
             "peers": outcome["peers"],
             "model": options.model if options.model_url else "played",
             "prices_usd_per_mtok": board.PRICES,
@@ -244,6 +274,8 @@ def main():
     options = arguments()
     # Ended from outside, it stops what it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if options.reading:
+        return to_be_read(options)
     outcome = shared_out(options) if options.workers > 1 and len(chosen(options)) > 1 else played_here(options)
     tables = report.markdown(write(options, outcome))
     if options.document:

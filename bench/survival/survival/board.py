@@ -6,7 +6,7 @@ import traceback
 import urllib.request
 from collections import defaultdict
 
-from . import labels, planted, probes, questions, rounds
+from . import labels, mutants, planted, probes, questions, rounds, truth_score
 from .score import Page, holds
 from .text import context_tokens, message_tokens, rendered
 
@@ -64,17 +64,19 @@ def marks(participant, case, fed, pages, model=None):
     for number, question in enumerate(case.questions):
         end = question.at or case.ends[-1]
         count = counts[question.kind]
-        add(count["verbatim"], holds(pages[end], question))
-        if participant.offers_recall:
+        found = holds(pages[end], question)
+        if found is not None:
+            add(count["verbatim"], found)
+        if participant.offers_recall and question.kind not in truth_score.RULES:
             add(count["recoverable"], participant.recover(question, pages[end]))
-        if model and number % max(1, len(case.questions) // MOST_ANSWERED) == 0:
+        if model and question.kind not in truth_score.RULES and number % max(1, len(case.questions) // MOST_ANSWERED) == 0:
             add(count["answered"], ask_model(*model, contexts[end], question))
     return counts
 
 
 def write_lost(folder, participant, case, pages):
     """A page to be read: what does not stand in the context any more, then the contexts themselves."""
-    lost = [q for q in case.questions if not holds(pages[q.at or case.ends[-1]], q)]
+    lost = [q for q in case.questions if is_lost(holds(pages[q.at or case.ends[-1]], q), q)]
     lines = [f"{len(lost)} of {len(case.questions)} lost"]
     lines += [f"- {q.kind}, before message {q.at or case.ends[-1]}: {q.answer!r} {q.about or ''}" for q in lost]
     for end, page in pages.items():
@@ -82,6 +84,11 @@ def write_lost(folder, participant, case, pages):
     name = "-".join((case.transcript.name, str(case.rounds), participant.name)).replace(" ", "-").replace("/", "-")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.txt").write_text("\n".join(lines))
+
+
+def is_lost(found, question):
+    """Of what is asked for, what is not there; of what is false, what is."""
+    return found if question.kind in ("false", "claimed") else not found
 
 
 def add(count, found):
@@ -99,6 +106,7 @@ def play(participant, case, bill, model=None, lost=None):
         paid = bill.take()
         pages = {end: Page(rendered(context)) for end, context in zip(case.ends, fed.contexts)}
         counts = marks(participant, case, fed, pages, model)
+        caught = mutants.caught(pages[case.ends[-1]].text, case.questions)
         if lost:
             write_lost(lost, participant, case, pages)
     finally:
@@ -115,6 +123,7 @@ def play(participant, case, bill, model=None, lost=None):
         "bill": paid,
         "cost_usd": cost(paid),
         "statuses": getattr(participant, "statuses", None),
+        "caught": caught,
         "marks": {kind: count for kind, count in sorted(counts.items())},
         "seconds": round(time.monotonic() - started, 1),
     }

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import __main__ as board_command
-from . import transcripts
+from . import files, transcripts
 from .http import Client
 from .played import Played
 from .server import Server, find_binary
@@ -279,7 +279,7 @@ def sessions(options):
     found = [(made_up(seed, options.calls), WINDOW) for seed in range(options.seeds)]
     folder = board_command.corpus_folder(options.transcripts)
     if folder:
-        recorded = (s for s in transcripts.sessions_in(folder) if any(board_command.matches(s, name) for name in RECORDED))
+        recorded = (s for s in files.sessions_in(folder) if any(board_command.matches(s, name) for name in RECORDED))
         found += [(transcripts.read_session(session), RECORDED_WINDOW) for session in recorded]
     return found
 

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 
+from .grown import SOURCE
+
 KINDS = {
     "reuse": "future reuse",
     "constraint": "rules and corrections",
@@ -14,6 +16,15 @@ KINDS = {
     "planted_kit": "planted (kit)",
     "evidence": "LoCoMo evidence",
     "fact": "BEAM",
+}
+TRUTHS = {
+    "false": "false, of what is told",
+    "claimed": "claimed, not quoted",
+    "outcome": "outcomes told",
+    "order": "order",
+    "finding": "findings",
+    "table": "rows of tables",
+    "speaker": "who said it",
 }
 BEGIN, END = "<!-- survival:begin -->", "<!-- survival:end -->"
 
@@ -56,9 +67,37 @@ def table(results, column):
     return "\n".join(lines)
 
 
+def truth_table(results):
+    """What is told of sessions whose outcomes are known, in numbers, and how many lies of a worse build would be seen."""
+    known = [result for result in results if result["transcript"].startswith(f"{SOURCE}/")]
+    if not known:
+        return None
+    sums = summed(known)
+    lines = ["| participant | " + " | ".join(TRUTHS.values()) + " | context, of the window | lies caught |", "| --- |" + " ---: |" * (len(TRUTHS) + 2)]
+    for name in order(known):
+        told = [sums[name][kind]["verbatim"] for kind in TRUTHS]
+        own = [result for result in known if result["participant"] == name]
+        filled = [100 * tokens / result["window"] for result in own for tokens in result["context_tokens"]]
+        counts = [count for result in own for count in result["caught"].values()]
+        lies = [sum(found for found, _ in counts), sum(asked for _, asked in counts)]
+        cells = [f"{found} of {asked}" for found, asked in [*told]] + [f"{sum(filled) / len(filled):.0f} %", f"{lies[0]} of {lies[1]}"]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def lies_table(results):
+    """The same lies one by one, of all participants together."""
+    counts = defaultdict(lambda: [0, 0])
+    for result in results:
+        for name, (found, asked) in (result.get("caught") or {}).items():
+            counts[name][0] += found
+            counts[name][1] += asked
+    return "; ".join(f"a build that {name}: {found} of {asked}" for name, (found, asked) in counts.items() if asked)
+
+
 def bill_table(results):
     rows = defaultdict(list)
-    for result in results:
+    for result in (result for result in results if not result["transcript"].startswith(f"{SOURCE}/")):
         rows[result["participant"]].append(result)
     lines = [
         "| participant | context after a compaction, of the window | largest | over the window | compactions | model calls | input | output | US$ |",
@@ -92,7 +131,10 @@ def markdown(value):
         f"{'; '.join(f'{name} {version}' for name, version in about['peers'].items()) or 'no peers'}.",
     ]
     for number, results in by_rounds(value["results"]):
-        parts.append(f"### {number} rounds: verbatim in the context, %\n\n{table(results, 'verbatim')}")
+        if verbatim := table(results, "verbatim"):
+            parts.append(f"### {number} rounds: verbatim in the context, %\n\n{verbatim}")
+        if known := truth_table(results):
+            parts.append(f"### {number} rounds: truth, of made-up sessions whose outcomes are known\n\n{known}\n\nCaught of the lies put into these contexts: {lies_table(results)}.")
         recoverable = table(results, "recoverable")
         parts.append(f"### {number} rounds: recoverable by one call, %\n\n{recoverable or 'Nobody offers a call.'}")
         answered = table(results, "answered")

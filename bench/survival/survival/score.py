@@ -4,6 +4,7 @@ import bisect
 import re
 from collections import defaultdict
 
+from . import truth_score
 from .identifiers import contains, places
 from .questions import SAYS_DONE, SAYS_FAILED
 from .text import collapse, digest, plain
@@ -135,4 +136,5 @@ RULES = {
     "planted_kit": every_token,
     "evidence": sentence,
     "fact": every_token,
+    **truth_score.RULES,
 }

@@ -69,7 +69,8 @@ def rendered(messages):
             if message.get("tool_call_id") not in shown:
                 lines.append(f"[tool] {content_text(message.get('content'))}")
             continue
-        lines.append(f"[{message.get('role')}] {content_text(message.get('content'))}")
+        who = " ".join(part for part in (message.get("role"), message.get("name")) if part)
+        lines.append(f"[{who}] {content_text(message.get('content'))}")
         for call in message.get("tool_calls") or []:
             function = call.get("function") or {}
             lines.append(f"[call {call.get('id')}] {function.get('name')} {arguments_text(function.get('arguments') or '')}")

@@ -4,7 +4,6 @@ Everybody is fed the same messages: roles `system`, `user`, `assistant` and `too
 behind it. Thinking, media and what other agents said on the side are left out: not every participant can take them.
 """
 
-import gzip
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,21 +84,29 @@ def result(identifier, text, origin):
 
 
 def from_openai_chat(items, meta):
+    unnamed = None
     for index, item in enumerate(items):
         role = item.get("role")
         text = blocks_text(item.get("content"))
         if role == "user" or (role in ("system", "developer") and index > 0):
             if text.strip():
-                yield user(text, index)
+                said = user(text, index)
+                if role == "user" and isinstance(item.get("name"), str):
+                    said.chat["name"] = item["name"]
+                yield said
         elif role == "assistant":
             calls = [
                 call(c.get("id") or f"call_{index}_{n}", c.get("function", {}).get("name"), c.get("function", {}).get("arguments") or "{}")
                 for n, c in enumerate(item.get("tool_calls") or [])
             ]
+            # A call of old has no id; the next function message is its result.
+            if old := item.get("function_call"):
+                unnamed = f"call_{index}"
+                calls.append(call(unnamed, old.get("name"), old.get("arguments") or "{}"))
             if text.strip() or calls:
                 yield assistant(text, calls, index)
         elif role in ("tool", "function"):
-            identifier = item.get("tool_call_id")
+            identifier = item.get("tool_call_id") or (unnamed if role == "function" else None)
             if isinstance(identifier, list):
                 identifier = identifier[0] if identifier else None
             if not identifier and item.get("tool_call_ids"):
@@ -157,13 +164,64 @@ def from_openai_responses(items, meta):
             text = blocks_text(item.get("content"))
             if text.strip():
                 yield user(text, index) if item["role"] == "user" else assistant(text, [], index)
-        elif kind == "function_call":
-            yield assistant("", [call(item.get("call_id"), item.get("name"), item.get("arguments") or "{}")], index)
-        elif kind == "function_call_output":
+        elif kind in ("function_call", "custom_tool_call"):
+            arguments = item.get("arguments") or {"input": item.get("input") or ""}
+            yield assistant("", [call(item.get("call_id"), item.get("name"), arguments)], index)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
             yield result(item.get("call_id"), blocks_text(item.get("output")), index)
 
 
+def from_native(items, meta):
+    """contextd's own messages. A tool's message may hold several results."""
+    for index, item in enumerate(items):
+        content = item.get("content")
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else (content or [])
+        for block in blocks:
+            if block.get("type") == "tool_result":
+                yield result(block.get("tool_call_id"), blocks_text(block.get("content")), index)
+        text = blocks_text([b for b in blocks if b.get("type") in ("text", "image", "document")])
+        if item.get("role") == "assistant":
+            calls = [call(b.get("id"), b.get("name"), b.get("arguments") or {}) for b in blocks if b.get("type") == "tool_call"]
+            if text.strip() or calls:
+                yield assistant(text, calls, index)
+        elif item.get("role") == "user" and text.strip():
+            yield user(text, index)
+
+
+def from_gemini(items, meta):
+    """Gemini's contents: calls have names, and ids only sometimes; without one, a result is that of the oldest open call of its name."""
+    open_calls = []
+    for index, item in enumerate(items):
+        parts = [part for part in item.get("parts") or [] if isinstance(part, dict)]
+        text = "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str) and not part.get("thought"))
+        calls = []
+        for number, part in enumerate(parts):
+            if found := part.get("functionCall") or part.get("function_call"):
+                identifier = found.get("id") or f"call_{index}_{number}"
+                open_calls.append((found.get("name"), identifier))
+                calls.append(call(identifier, found.get("name"), found.get("args") or {}))
+            if found := part.get("functionResponse") or part.get("function_response"):
+                of_name = next((one for one in open_calls if found.get("id") in (None, one[1]) and one[0] == found.get("name")), None)
+                if of_name:
+                    open_calls.remove(of_name)
+                    yield result(of_name[1], response_text(found.get("response")), index)
+        if item.get("role") == "model":
+            if text.strip() or calls:
+                yield assistant(text, calls, index)
+        elif text.strip():
+            yield user(text, index)
+
+
+def response_text(response):
+    """What a function answered: the text where that is all there is."""
+    if isinstance(response, dict) and len(response) == 1 and isinstance(value := next(iter(response.values())), str):
+        return value
+    return response if isinstance(response, str) else json.dumps(response, ensure_ascii=False)
+
+
 READERS = {
+    "native": from_native,
+    "gemini": from_gemini,
     "openai-chat": from_openai_chat,
     "anthropic-messages": from_anthropic,
     "pi-jsonl": from_pi,
@@ -223,18 +281,6 @@ def read_session(session):
         system = blocks_text(items[0].get("content"))
     messages = paired(joined(reader(items, session.get("meta") or [])))
     return Transcript(session["source"], session["session_id"], shorten(system), messages)
-
-
-def sessions_in(folder):
-    """Every session of the `*.jsonl` and `*.jsonl.gz` files in a folder, unread."""
-    for path in sorted(Path(folder).glob("*.jsonl*")):
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8")
-        with opened as lines:
-            for line in lines:
-                if line.strip():
-                    session = json.loads(line)
-                    if isinstance(session, dict) and "messages" in session and "format" in session:
-                        yield session
 
 
 def pi_file(path):

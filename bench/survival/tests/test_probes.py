@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from survival import board, made_up, probes, transcripts
+from survival import board, files, made_up, probes, transcripts
 from survival.__main__ import CHOSEN, corpus_folder
 from survival.participants import Everything, Nothing
 from survival.played import Bill
@@ -95,7 +95,7 @@ def test_a_session_without_recordings_can_be_probed_too():
 @pytest.mark.skipif(corpus_folder(None) is None, reason="there are no recordings")
 @pytest.mark.parametrize("number", [5, 10])
 def test_who_keeps_all_has_all_and_who_drops_all_has_none(number):
-    sessions = (s for s in transcripts.sessions_in(corpus_folder(None)) if f"{s['source']}/{s['session_id']}" in probes.read())
+    sessions = (s for s in files.sessions_in(corpus_folder(None)) if f"{s['source']}/{s['session_id']}" in probes.read())
     cases = [board.Case(transcripts.read_session(session), number, {}) for session in sessions]
     assert [sum(counts) for counts in zip(*(kept(Everything(), case) for case in cases))] == [30, 30]
     assert [sum(counts) for counts in zip(*(kept(Nothing(), case) for case in cases))] == [0, 30]

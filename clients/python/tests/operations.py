@@ -15,7 +15,7 @@ Document = dict[str, Any]
 DOCUMENT: Document = json.loads(generate.DOCUMENT.read_text())
 SCHEMAS: Document = DOCUMENT["components"]["schemas"]
 # Made of other calls, or of the client alone.
-OWN_METHODS = {"aclose", "close", "with_options", "wait", "get_or_create"}
+OWN_METHODS = {"aclose", "close", "with_options", "wait", "get_or_create", "user_message"}
 
 
 class Operation:

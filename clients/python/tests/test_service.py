@@ -61,6 +61,8 @@ def test_a_compaction_and_back(client: Contextd, session_id: str) -> None:
     assert done["status"] == "succeeded"
     assert [compaction["id"] for compaction in client.compactions.list(session_id)] == [begun["id"]]
     assert client.tool_calls.get(session_id, "call_0")["result_text"] == turn(0)[2]["content"]
+    assert client.tool_calls.get(session_id, "#1")["tool_call_id"] == "call_0"
+    assert client.tool_calls.user_message(session_id, 1)["text"] == turn(0)[0]["content"]
     assert len(list(client.tool_calls.list(session_id, limit=5))) == 12
     assert client.sessions.files(session_id).get("read_files") == ["a.py"]
     assert client.compactions.revert(begun["id"])["reverted_at"]

@@ -1230,6 +1230,9 @@ export interface RebuildContext {
   max_tokens?: number | null;
 }
 
+/** What an id of a call or a number of a record leads to. */
+export type RecalledItem = ToolCallDetail | UserMessageDetail;
+
 /** What is kept from summarisers, summaries and hooks. */
 export type RedactSetting = RedactWord | OwnPatterns;
 
@@ -1823,6 +1826,23 @@ export interface UpstreamStats {
   output_tokens: number;
   p50_ms?: number | null;
   p95_ms?: number | null;
+}
+
+/**
+ * A message of the user's own, by its number in a record: `u12` is the twelfth on the path. For a key that may only read,
+ * secrets are replaced as in the record.
+ */
+export interface UserMessageDetail {
+  /** The message's content blocks in the native format. */
+  content: {
+    [key: string]: unknown;
+  }[];
+  /** The context at this leaf does not show it. */
+  elided: boolean;
+  entry_id: string;
+  number: string;
+  /** The text of the message. */
+  text: string;
 }
 
 /** A folder of the chapters. A file is answered as `text/markdown`. */

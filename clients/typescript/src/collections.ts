@@ -5,6 +5,7 @@ import type {
   EntryView,
   ToolCallDetail,
   ToolCallRow,
+  UserMessageDetail,
   VfsFolder,
   WriteChapters,
 } from "./api.js";
@@ -56,9 +57,14 @@ export class ToolCalls {
     return this.#calls.list(path`/v1/sessions/${sessionId}/tool-calls`, params, options);
   }
 
-  /** A call and its whole original result. */
+  /** A call and its whole original result, by its id or by its number in the record (`#47`). */
   get(sessionId: string, toolCallId: string, options?: RequestOptions): Promise<ToolCallDetail> {
     return this.#calls.get(path`/v1/sessions/${sessionId}/tool-calls/${toolCallId}`, {}, options);
+  }
+
+  /** A message of the user's own, by its number in the record: 12 for `u12`. */
+  userMessage(sessionId: string, number: number, options?: RequestOptions): Promise<UserMessageDetail> {
+    return this.#calls.get(path`/v1/sessions/${sessionId}/tool-calls/${`u${number}`}`, {}, options);
   }
 }
 

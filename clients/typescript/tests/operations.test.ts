@@ -120,7 +120,7 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
 };
 
 /** Methods that send nothing of their own. */
-const HELPERS = ["Compactions.wait", "Sessions.getOrCreate"];
+const HELPERS = ["Compactions.wait", "Sessions.getOrCreate", "ToolCalls.userMessage"];
 
 const OPERATIONS = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
@@ -156,6 +156,16 @@ for (const { operationId, method, path, parameters = [] } of OPERATIONS) {
     }
   });
 }
+
+test("what a record numbers is asked for by its number", async () => {
+  const { fetch, sent } = played(json({}));
+  await offline(fetch).toolCalls.get("sid", "#47");
+  await offline(fetch).toolCalls.userMessage("sid", 12);
+  assert.deepEqual(
+    sent.map(({ method, path }) => `${method} ${path}`),
+    ["GET /v1/sessions/sid/tool-calls/%2347", "GET /v1/sessions/sid/tool-calls/u12"],
+  );
+});
 
 test("every method is tried above", () => {
   const tried = Object.values(CALLS).join("\n");

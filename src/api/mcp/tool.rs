@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::answer::{self, ToolAnswer, ToolRefusal};
 use crate::service::Services;
+use crate::service::core::access::Access;
 use crate::service::core::tenant::Tenant;
 
 /// Characters of a long text that one call shows.
@@ -17,6 +18,7 @@ const MOST_CHARS: usize = 200_000;
 /// Whose context is asked about.
 pub struct ToolScope<'s> {
     pub services: &'s Services,
+    pub access: Access,
     pub tenant: Tenant,
 }
 

@@ -15,6 +15,7 @@ use crate::domain::search;
 use crate::service::Services;
 use crate::service::core::access::{Access, Scope};
 use crate::service::core::page::PageRequest;
+use crate::service::recall::tool_calls::RecalledItem;
 
 /// Every tool, as clients list them.
 pub fn all() -> Vec<Tool> {
@@ -30,8 +31,8 @@ pub fn all() -> Vec<Tool> {
             "Looks for words in everything ever said or seen in the session, also in what was compacted away or closed \
              in a chapter. Matches stand between <mark> and </mark>; read_entry shows an entry whole.",
             &[
-                &json!({"query": {"type": "string", "minLength": 1, "maxLength": 1000,
-                    "description": "Words, or phrases in double quotes; paths and identifiers work."}}),
+                &json!({"query": {"type": "string", "minLength": 1, "maxLength": 1000, "description":
+                    "Words, or phrases in double quotes; paths, identifiers and numbers of the record (#47, u12) work."}}),
                 &page,
             ],
         ),
@@ -47,9 +48,11 @@ pub fn all() -> Vec<Tool> {
         ),
         reads(
             "read_tool_result",
-            "The whole original result of a tool call, also where the context shows it elided, cut or as a duplicate.",
+            "The whole original result of a tool call, also where the context shows it elided, cut or as a duplicate; or a \
+             message of the user's, by its number in the record.",
             &[
-                &json!({"tool_call_id": {"type": "string", "description": "The call_id that the context shows."}}),
+                &json!({"tool_call_id": {"type": "string", "description": "The call_id that the context shows, or a \
+                    number as the record prints it: #47 is the 47th call, u12 the twelfth message of the user's own."}}),
                 &long_fields(),
             ],
         ),
@@ -68,7 +71,7 @@ pub async fn call(
     name: &str,
     arguments: JsonObject,
 ) -> Result<CallToolResult, ErrorData> {
-    let scope = ToolScope { services, tenant: access.tenant };
+    let scope = ToolScope { services, access, tenant: access.tenant };
     if let Err(refusal) = may(access, name) {
         return Ok(shown(Err(refusal)));
     }
@@ -144,7 +147,7 @@ impl ToolScope<'_> {
     async fn search(&self, arguments: JsonObject) -> ToolAnswer {
         let SearchArgs { session_id, query, limit, cursor } = read(arguments)?;
         let page = page(limit, cursor)?;
-        answer::json(&self.services.queries.search(self.tenant, session_id, &query, page).await?)
+        answer::json(&self.services.queries.search(self.access, session_id, &query, page).await?)
     }
 
     async fn read_entry(&self, arguments: JsonObject) -> ToolAnswer {
@@ -162,7 +165,10 @@ impl ToolScope<'_> {
 
     async fn read_tool_result(&self, arguments: JsonObject) -> ToolAnswer {
         let ReadToolResult { session_id, tool_call_id, offset, limit } = read(arguments)?;
-        let found = self.services.queries.tool_call(self.tenant, session_id, &tool_call_id).await?;
+        let found = match self.services.queries.recalled(self.access, session_id, &tool_call_id).await? {
+            RecalledItem::Message(message) => return long(&message.text, offset, limit),
+            RecalledItem::Call(call) => call,
+        };
         match found.result_text {
             Some(text) => long(&text, offset, limit),
             None if found.original_missing => {

@@ -91,6 +91,7 @@ async fn asked(upstream: &Upstream, section: &UpstreamSection) -> Finding {
         previous: None,
         messages: Arc::<[Message]>::from(Vec::new()),
         source: None,
+        background: None,
         newer_from: None,
         shown: Some(Arc::from("(a check of the connection)")),
         room: USUAL_ROOM,

@@ -99,6 +99,12 @@ fn chat_rules() {
         json!([{"role": "user", "content": [{"type": "text", "text": ""}, {"type": "text", "text": "a"}]}]),
         &[("empty_text", 0)],
     );
+    let thought =
+        json!({"role": "assistant", "reasoning_content": "hm", "content": [{"type": "refusal", "refusal": ""}]});
+    assert_eq!(
+        expect(F, json!([user, thought]), &[("thinking_alone", 1), ("empty_content", 1)]),
+        std::slice::from_ref(&user)
+    );
     let mended = expect(F, json!([{"role": "user", "content": 7}]), &[("empty_content", 0)]);
     assert_eq!(mended, [json!({"role": "user", "content": [{"type": "text", "text": "7"}]})]);
 }

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::fold::Fold;
-use super::record_numbers::RecordNumbers;
+use super::record_numbers::{NumberMarks, RecordNumbers};
 use super::running::RunningRequest;
 use super::strategy::Strategy;
 
@@ -62,6 +62,9 @@ pub struct CompactionRecord {
     /// Where the next record's reading of a very long history may begin, and the numbers of what comes before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<RecordNumbers>,
+    /// Where the numbers of the record stand, on every path that it holds on.
+    #[serde(default, skip_serializing_if = "NumberMarks::is_empty")]
+    pub marks: NumberMarks,
 }
 
 /// One tool result, the arguments of one call, or the words of an answer, shown shorter than they are. The original

@@ -54,9 +54,6 @@ impl Links {
             Some(id) => self.opens.push(id.to_owned()),
             None => {}
         }
-        if kind == "mcp_approval_request" {
-            self.opens.extend(text(&item.value, "/id").map(str::to_owned));
-        }
         self.add_named(Some(item), &["/caller/caller_id", "/approval_request_id"]);
     }
 

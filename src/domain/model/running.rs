@@ -9,8 +9,8 @@ use super::message::{Message, Role};
 /// Opens both lines.
 const MARK: &str = "[running request]";
 /// Before the copy of a request.
-const COPY: &str = "[running request] What follows was asked before the last steps. The work on it goes on; it is no new \
-                    request:";
+const COPY: &str = "[running request] What follows is the user's newest message before the last steps, once more. The work on \
+                    it goes on; it is no new request:";
 /// Where the first message of the conversation is the request, and stands.
 const STILL: &str = "[running request] The user's request at the beginning of this conversation is still being worked \
                      on. This line is no new request.";

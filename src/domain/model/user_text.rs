@@ -6,6 +6,7 @@ mod agents;
 mod harness;
 pub mod replies;
 
+use super::approval;
 use super::chapter_task::asks_for_chapters;
 use super::framed::is_framed;
 use super::message::{Block, Message, Role};
@@ -41,6 +42,11 @@ pub struct UserTextClassifier {
 }
 
 impl UserTextClassifier {
+    /// For messages that stand behind others: `answered` says that the agent is among those.
+    pub fn behind(answered: bool) -> UserTextClassifier {
+        UserTextClassifier { answered }
+    }
+
     pub fn classify(&mut self, message: &Message) -> UserText {
         self.answered |= message.role == Role::Assistant;
         if message.role == Role::User { judge(message, self.answered) } else { UserText::Other }
@@ -48,11 +54,15 @@ impl UserTextClassifier {
 }
 
 /// Returns true if a message in a user's role holds no word of a user: a harness's preamble, an echo, a tool's output, a
-/// summary, another agent's words. Told from the message alone, so that it can be recorded when the message arrives.
+/// summary, another agent's words, leave for a call. Told from the message alone, so that it can be recorded when the
+/// message arrives.
 pub fn is_by_harness(message: &Message) -> bool {
     // Who shows an image, asks about it.
     if message.role != Role::User || message.content.iter().any(Block::is_media) {
         return false;
+    }
+    if approval::is_all_of(message) {
+        return true;
     }
     let says = texts(message).any(|text| !text.trim().is_empty());
     says && !matches!(judge(message, false), UserText::Said(_))

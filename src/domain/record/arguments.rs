@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
 use super::quote::{GAP, density, shortened, size};
+use super::values;
+use super::words::hashed;
 use crate::domain::model::message::ToolCall;
 
 /// Calls of one tool that are compared with one another.
@@ -45,7 +46,7 @@ fn text(value: &Value) -> Cow<'_, str> {
         Value::Array(parts) if parts.iter().all(Value::is_string) => {
             Cow::Owned(parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "))
         }
-        other => Cow::Owned(other.to_string()),
+        other => Cow::Owned(values::told(other)),
     }
 }
 
@@ -56,12 +57,6 @@ pub(super) fn is_path(name: &str, value: &str) -> bool {
     (named || value.contains('/')) && !value.contains(char::is_whitespace) && !value.is_empty() && value.len() < 400
 }
 
-fn digest(value: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
 impl<'a> ArgumentShapes<'a> {
     pub fn learn(&mut self, call: &'a ToolCall) {
         let common = self.tools.entry(call.name.as_str()).or_default();
@@ -70,7 +65,7 @@ impl<'a> ArgumentShapes<'a> {
         }
         common.calls += 1;
         for (name, value) in fields(call) {
-            *common.values.entry((name, digest(&value))).or_default() += 1;
+            *common.values.entry((name, hashed(&value))).or_default() += 1;
         }
     }
 
@@ -82,7 +77,7 @@ impl<'a> ArgumentShapes<'a> {
     /// Returns true if most calls of the tool have the same value here.
     fn is_usual(&self, tool: &str, name: &str, value: &str) -> bool {
         let Some(common) = self.tools.get(tool).filter(|common| common.calls >= 4) else { return false };
-        let same = common.values.get(&(name, digest(value))).copied().unwrap_or_default();
+        let same = common.values.get(&(name, hashed(value))).copied().unwrap_or_default();
         same * 10 > common.calls * 6
     }
 
@@ -178,14 +173,14 @@ fn patch(value: &str, room: usize) -> Option<String> {
 
 /// Of code or of a list the lines that are indented least and name something, in order.
 pub(super) fn outline(text: &str, room: usize) -> String {
-    let says = |line: &&str| line.chars().filter(|letter| letter.is_alphanumeric()).count() >= 3;
-    let lines: Vec<&str> = text.lines().take(MOST_LINES).filter(says).collect();
+    let lines: Vec<&str> = text.lines().take(MOST_LINES).filter(|line| !line.trim().is_empty()).collect();
     let whole: usize = lines.iter().map(|line| size(line.trim()) + 3).sum();
     if whole <= room && lines.len() < MOST_LINES {
         return lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ⏎ ");
     }
     let indent = |line: &str| line.len() - line.trim_start().len();
-    let mut order: Vec<usize> = (0..lines.len()).collect();
+    let says = |at: &usize| lines[*at].chars().filter(|letter| letter.is_alphanumeric()).count() >= 3;
+    let mut order: Vec<usize> = (0..lines.len()).filter(says).collect();
     order.sort_by_cached_key(|at| (indent(lines[*at]), std::cmp::Reverse(density(lines[*at]).min(3)), *at));
     let (mut kept, mut used) = (Vec::new(), 0);
     for at in order {

@@ -1,13 +1,9 @@
 //! What stands beside somebody's notes: only what they lack, in the words of who said it and in facts of the protocol.
 
-use std::collections::HashMap;
-
-use super::effect::is_read_only;
 use super::ending::CallEnd;
 use super::numbers::CitedNumbers;
 use super::quote::{GAP, shortened, size};
 use super::span::{CallLine, Line, Span};
-use super::tasks::TaskList;
 use super::{INSTRUCTIONS, RecordParts, TASKS, instructions, standing_tasks};
 
 const WORDS: &str = "Messages of the user that the notes neither quote nor cite, oldest first:";
@@ -80,31 +76,8 @@ fn only_answers(span: &Span<'_>, at: usize, text: &str) -> bool {
     asks && size(text) < SHORT
 }
 
-/// Calls that do more than read, and that were not made again in the same words: of those the newest stands.
 fn lasting(span: &Span<'_>, cited: &CitedNumbers) -> Vec<String> {
-    let mut list = TaskList::default();
-    let calls: Vec<&CallLine<'_>> = span
-        .lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Call(call) => Some(call),
-            _ => None,
-        })
-        .filter(|line| !list.take(line.call, line.result))
-        .collect();
-    let mut runs: HashMap<(&str, String), usize> = HashMap::new();
-    for line in &calls {
-        *runs.entry((line.call.name.as_str(), line.call.arguments.to_string())).or_default() += 1;
-    }
-    let lasts = |line: &&&CallLine<'_>| {
-        let key = (line.call.name.as_str(), line.call.arguments.to_string());
-        let is_run_again = runs.get(&key).is_some_and(|runs| *runs > 1);
-        line.end == CallEnd::Returned
-            && !is_run_again
-            && !cited.calls.contains(&line.number)
-            && !is_read_only(&line.call.name, &line.call.arguments)
-    };
-    let told = |line: &&CallLine<'_>| {
+    let told = |line: &CallLine<'_>| {
         format!(
             "- #{} {}({})",
             line.number,
@@ -112,7 +85,8 @@ fn lasting(span: &Span<'_>, cited: &CitedNumbers) -> Vec<String> {
             span.arguments.told(line.call, ARGUMENTS).replace('\n', " ")
         )
     };
-    calls.iter().rev().filter(lasts).map(told).collect()
+    let is_lacking = |line: &CallLine<'_>| line.end == CallEnd::Returned && !cited.calls.contains(&line.number);
+    span.lasting_calls().filter(|(_, line)| is_lacking(line)).map(|(_, line)| told(line)).collect()
 }
 
 /// The task list, where an item of it does not stand in the text.

@@ -10,6 +10,7 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use super::values;
+use crate::domain::model::approval::{self, McpApproval};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Opaque, ToolResult};
 
@@ -55,6 +56,9 @@ pub fn end_of(tool: &str, result: &ToolResult) -> CallEnd {
 
 /// What stands beside a result's text and tells how its call ended.
 pub fn kept(beside: Opaque) -> Option<Opaque> {
+    if let Some(answer) = McpApproval::of(&beside) {
+        return Some(Opaque { format: beside.format, value: answer.kept() });
+    }
     let Opaque { format, value } = beside;
     let value = match format {
         Format::ClaudeCode => json!({DENIAL: value.get(DENIAL)?}),
@@ -68,10 +72,11 @@ pub fn kept(beside: Opaque) -> Option<Opaque> {
     Some(Opaque { format, value })
 }
 
-/// Returns true if a field of the harness says that the call was not let run. Claude Code's lines have one.
+/// Returns true if a field of the harness says that the call was not let run, as Claude Code's lines have one, or if the
+/// user refused to approve it.
 fn is_denied(result: &ToolResult) -> bool {
     let line = result.opaque.as_ref().filter(|opaque| opaque.format == Format::ClaudeCode);
-    line.is_some_and(|line| line.value[DENIAL].is_string())
+    line.is_some_and(|line| line.value[DENIAL].is_string()) || approval::is_refusal(result)
 }
 
 /// Returns true if an output of OpenAI's shell has an exit code beside its text that says so.

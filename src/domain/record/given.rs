@@ -5,7 +5,7 @@ use super::notice;
 use super::quote::shortened;
 use crate::domain::model::compaction::CompactionRecord;
 
-const HEADING: &str = "Notes that were given with an earlier compaction:";
+pub(super) const HEADING: &str = "Notes that were given with an earlier compaction:";
 /// The notes may take one part in so many of the room.
 const SHARE: usize = 6;
 /// Quarter tokens of the beginning and of the end that are carried from compaction to compaction.

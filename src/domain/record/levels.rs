@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::quote::{shortened_once, size};
+use super::quote::size;
 use super::span::{Line, Span};
-use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER};
+use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER, users_words};
 use super::words;
 
 /// Lines of one stretch at most.
@@ -18,10 +18,18 @@ const SHARES: [usize; 5] = [30, 28, 20, 12, 10];
 /// Quarter tokens of the line that counts what is left out, about.
 const COUNTED: usize = 85;
 /// Requests of so many of the newest turns are told before any that is older.
-const NEWEST_TURNS: usize = 3;
-/// So many of the newest stretches are told in some detail, where that takes little of the room.
+pub(super) const NEWEST_TURNS: usize = 3;
+/// Part of the room that calls may take whose effect lasts, at every level: a quarter.
+const LASTING_SHARE: usize = 4;
+/// So many of them are looked at.
+const MOST_LASTING: usize = 400;
+/// So many of the newest stretches are told in some detail before older ones are told at all: the agent works on them. So
+/// much of the room is held back for it, in hundredths, before outcomes of old are shortened, and before requests are left
+/// out.
 const DETAILED: usize = 2;
-const SOME_DETAIL: Level = 3;
+const SOME_DETAIL: Level = 1;
+const BEFORE_SHORTENING: usize = 40;
+const BEFORE_LEAVING_OUT: usize = 25;
 /// The best level of stretches before the running turn.
 const OLDER: Level = 1;
 
@@ -54,7 +62,7 @@ pub(super) fn user_levels(span: &Span<'_>, room: usize) -> Vec<usize> {
     let (mut pool, mut newest, mut requests) = (room / USER_SHARE, room / NEWEST_SHARE, 0);
     for (at, line) in span.lines.iter().enumerate().rev() {
         let Line::User { text, runs: false, .. } = line else { continue };
-        let cost = |level: usize| size(&shortened_once(text, USER[level].0, USER[level].1));
+        let cost = |level: usize| size(&users_words(text, USER[level].0, USER[level].1));
         requests += 1;
         let left = if requests <= NEWEST_TURNS { pool.max(newest) } else { pool };
         let level = (1..USER.len()).find(|level| cost(*level) <= left).unwrap_or(USER.len() - 1);
@@ -72,6 +80,23 @@ pub(super) fn newest_calls(span: &Span<'_>) -> HashSet<usize> {
         _ => None,
     };
     span.lines.iter().enumerate().rev().filter_map(newest).collect()
+}
+
+/// The lines with calls that are told at every level: of those whose effect lasts the ones by rare tools first, then the
+/// newest, in a part of the room.
+pub(super) fn lasting_calls(teller: &Teller<'_, '_>, room: usize) -> HashSet<usize> {
+    let mut calls: Vec<_> = teller.span.lasting_calls().collect();
+    calls.sort_by_key(|(at, line)| (teller.span.arguments.calls(&line.call.name), std::cmp::Reverse(*at)));
+    let mut left = room / LASTING_SHARE;
+    let mut told = HashSet::new();
+    for (at, line) in calls.into_iter().take(MOST_LASTING) {
+        let cost = teller.cost_of_lasting(at, line);
+        if cost <= left {
+            left -= cost;
+            told.insert(at);
+        }
+    }
+    told
 }
 
 /// The words that are told of the user's requests, as hashes.
@@ -98,9 +123,9 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         let levels = vec![Some(BRIEF); stretches.len()];
         let mut telling = Telling { teller, stretches, levels, told: HashMap::new(), spent: 0 };
         telling.spent = (0..stretches.len()).map(|at| telling.cost(at, BRIEF)).sum();
-        let room_of_all = room.saturating_sub(telling.held_back(room));
-        telling.shorten(room_of_all);
-        telling.leave_out(room_of_all);
+        let detail = telling.detail_of_newest();
+        telling.shorten(room - detail.min(room * BEFORE_SHORTENING / 100));
+        telling.leave_out(room - detail.min(room * BEFORE_LEAVING_OUT / 100));
         telling.tell_outcomes(room * 3 / 4);
         telling.tell_more(room);
         telling.take_back(room.saturating_sub(COUNTED));
@@ -122,11 +147,10 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         self.levels[at] = level;
     }
 
-    /// What the newest stretches need for some detail of their own, a tenth of the room at most.
-    fn held_back(&mut self, room: usize) -> usize {
+    /// What the newest stretches need for some detail of their own.
+    fn detail_of_newest(&mut self) -> usize {
         let newest = self.stretches.len().saturating_sub(DETAILED)..self.stretches.len();
-        let more = newest.map(|at| self.cost(at, SOME_DETAIL).saturating_sub(self.cost(at, BRIEF))).sum::<usize>();
-        more.min(room / 10)
+        newest.map(|at| self.cost(at, SOME_DETAIL).saturating_sub(self.cost(at, BRIEF))).sum()
     }
 
     /// The user's words are worth more than what was said of them: before any go, the oldest outcomes are cut.
@@ -160,9 +184,12 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
     }
 
     /// What a stretch tells of the user's words that others do not, for a thousand quarter tokens that it takes at least: a
-    /// word counts by how few of the requests say it.
+    /// word counts by how few of the requests say it. What was done for good goes last.
     fn worth(&mut self, at: usize, said: &WordsOfUsers) -> usize {
         let lines = self.stretches[at].lines.clone();
+        if lines.clone().any(|at| self.teller.lasting.contains(&at)) {
+            return usize::MAX;
+        }
         let rarity = |word: &u64| 1_000 / said.requests.get(word).copied().unwrap_or(1).max(1);
         let words = lines.filter_map(|at| said.told.get(&at));
         let worth: usize = words.map(|words| words.iter().map(rarity).sum::<usize>()).sum();
@@ -176,7 +203,7 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
             let Line::User { text, .. } = line else { continue };
             let mut told = HashSet::new();
             let (head, tail) = self.teller.room_of_user(at);
-            words::each(&shortened_once(text, head, tail), &mut |word| {
+            words::each(&users_words(text, head, tail), &mut |word| {
                 told.insert(word.hash());
             });
             told.iter().for_each(|word| *said.requests.entry(*word).or_default() += 1);
@@ -253,43 +280,49 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
 
     /// The stretch with which the newest turn begins.
     fn running_turn(&self) -> usize {
-        self.turns().next().unwrap_or(0)
+        self.last_turns(1)
     }
 
     /// The stretch with which the newest turns begin whose requests stay whatever they say.
     fn newest_turns(&self) -> usize {
-        self.turns().take(NEWEST_TURNS).last().unwrap_or(0)
+        self.last_turns(NEWEST_TURNS)
     }
 
-    /// The stretches with which turns begin, the newest first.
-    fn turns(&self) -> impl Iterator<Item = usize> {
-        let lines = &self.teller.span.lines;
-        let begins = |stretch: &Stretch| stretch.lines.clone().any(|at| matches!(lines[at], Line::User { .. }));
-        self.stretches.iter().enumerate().rev().filter(move |(_, stretch)| begins(stretch)).map(|(at, _)| at)
+    /// The stretch with which the last so many turns begin.
+    fn last_turns(&self, turns: usize) -> usize {
+        let line = self.teller.span.last_turns(turns);
+        self.stretches.iter().position(|stretch| stretch.lines.contains(&line)).unwrap_or(0)
     }
 
     /// The text; what is left out is counted in its place.
     pub fn text(mut self) -> String {
         let mut text = String::new();
-        let (mut requests, mut lines) = (0, 0);
+        let (mut requests, mut rest) = (0, 0);
         for at in 0..self.stretches.len() {
             match self.levels[at] {
                 None => {
-                    let range = self.stretches[at].lines.clone();
-                    lines += range.len();
-                    requests += range.filter(|at| matches!(self.teller.span.lines[*at], Line::User { .. })).count();
-                    let last = self.levels.get(at + 1).copied().flatten().is_some();
-                    if last {
-                        text.push_str(&format!(
-                            "[{requests} more requests of that time are not told here: {lines} messages and calls]\n"
-                        ));
-                        (requests, lines) = (0, 0);
+                    let lines = &self.teller.span.lines[self.stretches[at].lines.clone()];
+                    let said = lines.iter().filter(|line| matches!(line, Line::User { .. })).count();
+                    (requests, rest) = (requests + said, rest + lines.len() - said);
+                    if self.levels.get(at + 1).copied().flatten().is_some() {
+                        text.push_str(&left_out(requests, rest));
+                        (requests, rest) = (0, 0);
                     }
                 }
                 Some(level) => text.push_str(self.at(at, level)),
             }
         }
         join_counts(&text)
+    }
+}
+
+/// Says what is left out: messages of the user's, and what was said and done about them.
+fn left_out(requests: usize, rest: usize) -> String {
+    let (noun, verb) = if requests == 1 { ("message", "is") } else { ("messages", "are") };
+    match rest {
+        0 => format!("[{requests} more {noun} of the user's {verb} not told here]\n"),
+        1 => format!("[{requests} more {noun} of the user's, with 1 answer or call, {verb} not told here]\n"),
+        _ => format!("[{requests} more {noun} of the user's, with {rest} answers and calls, {verb} not told here]\n"),
     }
 }
 

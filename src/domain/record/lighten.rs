@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ending;
+use crate::domain::model::approval::McpApproval;
 use crate::domain::model::message::{Block, Message};
 
 /// Takes out of a message what no summariser reads: the bytes of media, and what providers keep for a replay.
@@ -26,7 +27,8 @@ fn strip_block(block: &mut Block) {
         }
         Block::Raw(opaque) => {
             let kind = opaque.value.get("type").and_then(Value::as_str);
-            opaque.value = kind.map_or(Value::Null, |kind| json!({ "type": kind }));
+            let named = || kind.map_or(Value::Null, |kind| json!({ "type": kind }));
+            opaque.value = McpApproval::of(opaque).map_or_else(named, McpApproval::kept);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::arguments::{fields, is_path};
+use super::levels::NEWEST_TURNS;
 use super::quote::shortened;
 use super::results::{ToldResult, shown};
 use super::span::{CallLine, Line, Span};
@@ -42,11 +43,14 @@ pub(super) fn told(span: &Span<'_>) -> String {
         }
     };
     let entry = |place: &usize| line(span, calls[*place]);
-    let checks = runs.checks(&calls);
+    // What was run for requests of long ago stands with them, and the newest call stands right above.
+    let begin = span.last_turns(NEWEST_TURNS);
+    let is_recent = |place: &usize| calls[*place].0 >= begin && *place + 1 < calls.len();
+    let checks: Vec<usize> = runs.checks(&calls).into_iter().filter(is_recent).collect();
     list("Ran more than once, with the newest outcome:", checks.iter().map(entry).collect());
     list(
         "Failed, and was not run again in the same words:",
-        runs.failures(&calls, &checks).iter().map(entry).collect(),
+        runs.failures(&calls, &checks).iter().filter(|place| is_recent(place)).map(entry).collect(),
     );
     list("Files changed since the newest of those runs:", changed_since(&calls, checks.iter().max().copied()));
     text
@@ -60,13 +64,12 @@ struct Runs {
 
 impl Runs {
     fn of(calls: &[(usize, &CallLine<'_>)]) -> Runs {
-        let key = |call: &ToolCall| format!("{}\n{}", call.name, call.arguments);
-        let mut by_key: HashMap<String, (usize, usize)> = HashMap::new();
+        let mut by_words: HashMap<(&str, String), (usize, usize)> = HashMap::new();
         for (place, (_, line)) in calls.iter().enumerate() {
-            let runs = by_key.entry(key(line.call)).or_insert((place, 0));
+            let runs = by_words.entry(line.words()).or_insert((place, 0));
             *runs = (place, runs.1 + 1);
         }
-        let newest = calls.iter().map(|(_, line)| by_key.get(&key(line.call)).copied().unwrap_or_default()).collect();
+        let newest = calls.iter().map(|(_, line)| by_words.get(&line.words()).copied().unwrap_or_default()).collect();
         Runs { newest }
     }
 

@@ -50,6 +50,11 @@ pub fn density(text: &str) -> usize {
     names(text).collect::<HashSet<_>>().len()
 }
 
+/// A number with its noun.
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 /// The text without white space around it; on one line where it has but one.
 pub fn trimmed(text: &str) -> String {
     let text = text.trim();
@@ -86,10 +91,10 @@ pub fn shortened_once(text: &str, head: usize, tail: usize) -> String {
     }
     let mut told: Vec<&str> = Vec::new();
     for (at, part) in parts.into_iter().enumerate() {
-        match repeats.contains(&at) {
-            false => told.push(part),
-            true if told.last() != Some(&GAP) => told.push(GAP),
-            true => {}
+        if !repeats.contains(&at) {
+            told.push(part);
+        } else if told.last() != Some(&GAP) {
+            told.push(GAP);
         }
     }
     shortened(&told.join(" "), head, tail)
@@ -119,14 +124,16 @@ pub fn suffix(text: &str, most: usize) -> &str {
     &text[start..]
 }
 
-fn whole_words_before(text: &str) -> &str {
+/// The text without the word that its end may cut.
+pub fn whole_words_before(text: &str) -> &str {
     match text.rfind(char::is_whitespace) {
         Some(space) if text[space..].chars().count() <= 40 && space > 0 => &text[..space],
         _ => text,
     }
 }
 
-fn whole_words_behind(text: &str) -> &str {
+/// The text without the word that its beginning may cut.
+pub fn whole_words_behind(text: &str) -> &str {
     match text.find(char::is_whitespace) {
         Some(space) if text[..space].chars().count() <= 40 => &text[space..],
         _ => text,
@@ -139,6 +146,10 @@ pub fn sentences(text: &str) -> Vec<&str> {
     let mut start = 0;
     for (at, letter) in text.char_indices() {
         let end = at + letter.len_utf8();
+        if end <= start {
+            continue;
+        }
+        let end = end + closing(&text[end..]);
         let ends = match letter {
             '\n' | '。' | '！' | '？' => true,
             '.' | '!' | '?' | '؟' | '।' => {
@@ -155,6 +166,20 @@ pub fn sentences(text: &str) -> Vec<&str> {
     found.push(text[start..].trim());
     found.retain(|sentence| !sentence.is_empty());
     found
+}
+
+/// Bytes of the marks at the beginning of a text that close what the sentence before it has opened.
+fn closing(text: &str) -> usize {
+    let closed = text.trim_start_matches(['”', '’', '」', '』', '）', ')', '》', '"', '\'', '*']);
+    let bytes = text.len() - closed.len();
+    // Where no space follows, a mark that looks alike on both sides may open the next sentence.
+    let is_plain = text[..bytes].contains(['"', '\'', '*']);
+    if is_plain && !closed.is_empty() && !closed.starts_with(char::is_whitespace) { 0 } else { bytes }
+}
+
+/// Returns true if a sentence asks.
+fn asks(sentence: &str) -> bool {
+    sentence.trim_end_matches(['*', '_', '"', '”', ')', ' ']).ends_with(['?', '？', '؟'])
 }
 
 /// Returns true if a dot behind this text numbers or abbreviates: a number that opens a line, or a single letter.
@@ -177,11 +202,14 @@ pub struct PassageRoom {
     pub sentence: usize,
     /// A call follows, which says better what the last sentence announces.
     pub announces: bool,
+    /// What has come of something is looked for: a question at the end, or a word of politeness, says nothing of it.
+    pub is_outcome: bool,
 }
 
 /// A passage in at most so much room: whole where it fits, else its first and its last sentence and between them those
-/// that hold most names and numbers. Every gap is marked.
-pub fn passage(text: &str, room: PassageRoom) -> String {
+/// that hold most names and numbers; what stands between fences is code, and a part of it helps nobody. Every gap is marked.
+/// Sentences that are `usual` tell nothing and give way first.
+pub fn passage(text: &str, room: PassageRoom, usual: impl Fn(&str) -> bool) -> String {
     let text = bounded(text);
     let mut parts = sentences(&text);
     if room.announces {
@@ -193,7 +221,7 @@ pub fn passage(text: &str, room: PassageRoom) -> String {
     if whole <= room.all && repeats.is_empty() {
         return if room.announces { parts.join(" ") } else { trimmed(&text) };
     }
-    let kept = chosen(&parts, &repeats, room);
+    let kept = chosen(&parts, &repeats, room, usual);
     joined(&parts, &kept, room)
 }
 
@@ -221,19 +249,25 @@ fn bounded(text: &str) -> String {
 }
 
 /// The places of the sentences that are told.
-fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom) -> HashSet<usize> {
-    let last = parts.len().saturating_sub(1);
+fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: impl Fn(&str) -> bool) -> HashSet<usize> {
+    let code = fenced(parts);
+    let speaks = |at: &usize| !repeats.contains(at) && !code.contains(at);
+    let mut told: Vec<usize> = (0..parts.len()).filter(speaks).collect();
+    if told.is_empty() {
+        told = (0..parts.len()).filter(|at| !repeats.contains(at)).collect();
+    }
+    let (first, last) = (told.first().copied().unwrap_or(0), told.last().copied().unwrap_or(0));
     let rank = |at: usize| {
         let place = match at {
+            _ if usual(parts[at]) => -9.0,
             _ if at == last && room.announces => -1.0,
-            _ if at == last => 3.0,
-            0 if !room.announces => 2.0,
+            _ if at == last && !(room.is_outcome && (asks(parts[at]) || density(parts[at]) == 0)) => 3.0,
+            _ if at == first && !room.announces => 2.0,
             _ => 0.0,
         };
         place + density(parts[at]) as f64 / (1.0 + size(parts[at]) as f64 / 120.0)
     };
-    let told = (0..parts.len()).filter(|at| !repeats.contains(at));
-    let mut order: Vec<(usize, f64)> = told.map(|at| (at, rank(at))).collect();
+    let mut order: Vec<(usize, f64)> = told.into_iter().map(|at| (at, rank(at))).collect();
     order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
     let (mut kept, mut used) = (HashSet::new(), 0);
     for (at, _) in order {
@@ -249,8 +283,23 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom) -> HashSe
     if told.is_empty() { kept } else { told }
 }
 
+/// The places of what stands between fences, the fences too.
+fn fenced(parts: &[&str]) -> HashSet<usize> {
+    let mut is_open = false;
+    let mut code = HashSet::new();
+    for (at, part) in parts.iter().enumerate() {
+        let is_fence = part.starts_with("```") || part.starts_with("~~~");
+        if is_fence || is_open {
+            code.insert(at);
+        }
+        is_open ^= is_fence;
+    }
+    code
+}
+
 fn is_heading(part: &str) -> bool {
-    part.chars().count() < 90 && (part.starts_with('#') || part.starts_with("**") && part.ends_with("**"))
+    let is_marked = part.starts_with('#') || part.starts_with("**") && part.ends_with("**");
+    part.ends_with([':', '：']) || part.chars().count() < 90 && is_marked
 }
 
 fn joined(parts: &[&str], kept: &HashSet<usize>, room: PassageRoom) -> String {
@@ -258,10 +307,7 @@ fn joined(parts: &[&str], kept: &HashSet<usize>, room: PassageRoom) -> String {
     let mut next = 0;
     for (at, part) in parts.iter().enumerate().filter(|(at, _)| kept.contains(at)) {
         if at > next {
-            told.push_str(if told.is_empty() { GAP } else { " " });
-            if !told.ends_with(GAP) {
-                told.push_str(GAP);
-            }
+            mark_gap(&mut told);
         }
         if !told.is_empty() {
             told.push(' ');
@@ -270,10 +316,20 @@ fn joined(parts: &[&str], kept: &HashSet<usize>, room: PassageRoom) -> String {
         next = at + 1;
     }
     if next < parts.len() {
-        told.push(' ');
-        told.push_str(GAP);
+        mark_gap(&mut told);
     }
     told
+}
+
+/// Marks that something is left out behind a text, once.
+fn mark_gap(told: &mut String) {
+    if told.ends_with(GAP) {
+        return;
+    }
+    if !told.is_empty() {
+        told.push(' ');
+    }
+    told.push_str(GAP);
 }
 
 #[cfg(test)]
@@ -281,7 +337,11 @@ mod tests {
     use super::*;
 
     fn room(all: usize) -> PassageRoom {
-        PassageRoom { all, sentence: 400, announces: false }
+        PassageRoom { all, sentence: 400, announces: false, is_outcome: false }
+    }
+
+    fn in_room(text: &str, room: PassageRoom) -> String {
+        passage(text, room, |_| false)
     }
 
     #[test]
@@ -292,6 +352,11 @@ mod tests {
         );
         assert_eq!(sentences("支付未成功。请重试！"), ["支付未成功。", "请重试！"]);
         assert_eq!(sentences("a.rs is 1.5 kB\nnext"), ["a.rs is 1.5 kB", "next"]);
+        assert_eq!(sentences("他说：“天冷。”我走了。"), ["他说：“天冷。”", "我走了。"]);
+        assert_eq!(
+            sentences("He said \"no.\" I left (late.) \"So\" it ends."),
+            ["He said \"no.\"", "I left (late.)", "\"So\" it ends."]
+        );
     }
 
     #[test]
@@ -308,20 +373,21 @@ mod tests {
     fn a_passage_keeps_what_names_and_marks_what_it_leaves_out() {
         let filler = "This went on for a while and nothing much came of it all. ".repeat(6);
         let text = format!("I looked at the parser. {filler}The port is 5177 in src/net.rs. {filler}It works now.");
-        let told = passage(&text, room(110));
+        let told = in_room(&text, room(110));
         assert!(told.starts_with("I looked at the parser. […] "), "{told}");
         assert!(told.contains("The port is 5177 in src/net.rs.") && told.ends_with("It works now."), "{told}");
-        assert_eq!(passage("Short. Whole.", room(100)), "Short. Whole.");
+        assert_eq!(in_room("Short. Whole.", room(100)), "Short. Whole.");
+        assert_eq!(in_room(&format!("{} End.", "long words ".repeat(9)), room(60)).matches(GAP).count(), 1);
         let announced = PassageRoom { announces: true, ..room(100) };
-        assert_eq!(passage("The test fails. Let me look:", announced), "The test fails.");
+        assert_eq!(in_room("The test fails. Let me look:", announced), "The test fails.");
     }
 
     #[test]
     fn no_sentence_is_told_twice() {
         let said = "It exports one answer, after 6 parts. ";
-        assert_eq!(passage(&said.repeat(4), room(900)), format!("{}{GAP}", said));
+        assert_eq!(in_room(&said.repeat(4), room(900)), format!("{}{GAP}", said));
         let text = format!("{said}The port is 5177. {said}It works now.");
-        assert_eq!(passage(&text, room(900)), format!("{said}The port is 5177. {GAP} It works now."));
+        assert_eq!(in_room(&text, room(900)), format!("{said}The port is 5177. {GAP} It works now."));
     }
 
     #[test]
@@ -332,9 +398,23 @@ mod tests {
     }
 
     #[test]
+    fn a_question_is_no_outcome_and_code_is_told_whole_or_not() {
+        let room = PassageRoom { is_outcome: true, ..room(60) };
+        let said = "Let me see. The flight HAT271 costs 105 dollars. Would you like to book one of these options now?";
+        assert_eq!(in_room(said, room), "Let me see. The flight HAT271 costs 105 dollars. […]");
+        let said = "I add a loop.\n```python\nfor item in all_items_of(a, b, c):\n    table.push([item.name])\n```\nThat is all.";
+        assert_eq!(in_room(said, room), "I add a loop. […] That is all.");
+        let usual = |part: &str| part == "Have a nice day!";
+        assert_eq!(
+            passage("It is sold out, all of it, since the morning of that day. Have a nice day!", room, usual),
+            "It is sold out, all of it, since the morning of that day. […]"
+        );
+    }
+
+    #[test]
     fn no_heading_stands_alone() {
         let filler = "some words that say little and go on and on ".repeat(20);
-        let told = passage(&format!("Start.\n## Results_2026 of v1\n{filler}\nEnd."), room(60));
+        let told = in_room(&format!("Start.\n## Results_2026 of v1\n{filler}\nEnd."), room(60));
         assert!(!told.contains("Results_2026"), "{told}");
     }
 }

@@ -6,7 +6,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::ending::{exit_code, exit_line};
-use super::quote::{GAP, density, names, prefix, shortened, size, suffix, trimmed, words};
+use super::quote::{
+    GAP, counted, density, names, prefix, shortened, size, suffix, trimmed, whole_words_before, whole_words_behind,
+    words,
+};
 use super::values;
 use crate::domain::model::message::ToolResult;
 use crate::domain::model::user_text::replies::{Reply, replies};
@@ -72,11 +75,20 @@ impl<'a> ResultShapes<'a> {
         }
     }
 
-    /// Returns true if a line of this shape stands in many results of the tool.
+    /// Returns true if a line of this shape stands in nearly all results of the tool: it is a wrapper's.
+    fn stands_in_all(&self, tool: &str, line: &str) -> bool {
+        let Some(shapes) = self.tools.get(tool).filter(|shapes| shapes.results >= 4) else { return false };
+        shapes.lines.get(&template(line)).copied().unwrap_or_default() * 10 >= shapes.results * 8
+    }
+
+    /// Returns true if a line of this shape stands in many results of the tool. One that names something, as hits of a
+    /// search do, has to stand in nearly all.
     fn recurs(&self, tool: &str, line: &str) -> bool {
         let Some(shapes) = self.tools.get(tool).filter(|shapes| shapes.results >= 4) else { return false };
-        let standing = shapes.lines.get(&template(line)).copied().unwrap_or_default();
-        standing >= 3 && standing * 10 >= shapes.results * 3
+        let shape = template(line);
+        let standing = shapes.lines.get(&shape).copied().unwrap_or_default();
+        let is_common = standing >= 3 && standing * 10 >= shapes.results * 3;
+        is_common && (names(&shape).next().is_none() || self.stands_in_all(tool, line))
     }
 
     /// What a result says, in at most so much room. `later` says whether a word was spoken of or used afterwards.
@@ -85,22 +97,50 @@ impl<'a> ResultShapes<'a> {
         let code = exit_code(&text).filter(|code| *code != 0);
         let head = code.map(|code| format!("exit {code}: ")).unwrap_or_default();
         let all: Vec<&str> = looked_at(&text).collect();
-        let lines: Vec<&str> = all.iter().copied().filter(|line| self.tells(result, line)).collect();
+        let body = self.body(result, &all);
+        let lines = &all[body.clone()];
         if lines.is_empty() {
             let usual = all.iter().rev().find(|line| exit_line(line).is_none()).map(|last| shortened(last, 80, 0));
             return format!("{head}{}", usual.unwrap_or_else(|| "no output".to_owned()));
         }
+        // What says the same each time is no loss; whatever else goes is marked.
+        let is_loss = |line: &&str| exit_line(line).is_none() && !self.stands_in_all(result.tool, line);
+        let before = if all[..body.start].iter().any(is_loss) { "[…] " } else { "" };
+        let behind = if all[body.end..].iter().any(is_loss) { " […]" } else { "" };
+        let told = self.told_lines(lines, &text, result, code.is_some(), later);
+        one_gap(format!("{head}{before}{told}{behind}"))
+    }
+
+    fn told_lines(
+        &self,
+        lines: &[&str],
+        text: &str,
+        result: &ToldResult<'_>,
+        failed: bool,
+        later: impl Fn(&str) -> bool,
+    ) -> String {
         let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
         if whole <= result.room {
-            return format!("{head}{}", lines.join("\n"));
+            return lines.join("\n");
         }
-        let count = result.text.lines().filter(|line| !line.trim().is_empty()).count();
-        let ranked = RankedLines::of(&lines, &later);
-        if !ranked.heard && code.is_none() && lines.len() > 3 {
+        let ranked = RankedLines::of(lines, &later);
+        // Of an object's values and a table's rows each tells something by itself.
+        let is_data = values::parsed(result.text).is_some();
+        if !ranked.heard && !failed && lines.len() > 3 && !is_data {
+            let count = text.lines().filter(|line| !line.trim().is_empty()).count();
             let last = lines.last().map(|last| shortened(last, 80, 0)).unwrap_or_default();
-            return format!("{head}{count} lines, the last: {last}");
+            return format!("{}, the last: {last}", counted(count, "line"));
         }
-        format!("{head}{}", ranked.told(&lines, result.room, later))
+        ranked.told(lines, result.room, later)
+    }
+
+    /// The lines between what a wrapper puts before and behind them: what recurs from result to result, and echoes of the
+    /// arguments.
+    fn body(&self, result: &ToldResult<'_>, all: &[&str]) -> std::ops::Range<usize> {
+        let tells = |line: &&str| self.tells(result, line);
+        let Some(start) = all.iter().position(tells) else { return 0..0 };
+        let end = all.iter().rposition(tells).map_or(all.len(), |last| last + 1);
+        start..end
     }
 
     /// Returns true if a line is neither a wrapper's nor an echo of the arguments.
@@ -175,7 +215,15 @@ impl RankedLines {
             let named = 0.1 * (density(prefix(line, 300)) as f64).sqrt();
             spoken as f64 / ((2 + said.len()) as f64).sqrt() + rare + named + edge
         };
-        let scores = lines.iter().enumerate().map(score).collect();
+        let mut scores: Vec<f64> = lines.iter().enumerate().map(score).collect();
+        // The names of a table's columns say nothing without one of its rows.
+        if let [head, first, ..] = lines
+            && head.contains(values::COLUMN)
+            && head.matches(values::COLUMN).count() == first.matches(values::COLUMN).count()
+        {
+            let best = scores[1..].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            scores[0] = scores[0].min(best - f64::EPSILON.sqrt());
+        }
         RankedLines { shapes, scores, heard }
     }
 
@@ -235,12 +283,22 @@ fn around_what_was_heard(line: &str, longest: usize, later: impl Fn(&str) -> boo
     }
     let base = line.as_ptr() as usize;
     let heard = words(line).find(|word| later(word)).map_or(0, |word| word.as_ptr() as usize - base);
-    let start = suffix(&line[..heard], 60);
+    let reach = suffix(&line[..heard], 60);
+    let start = if reach.len() < heard { whole_words_behind(reach) } else { reach };
     let from = heard - start.len();
     let part = prefix(&line[from..], longest);
-    let before = if from > 0 { "[…] " } else { "" };
-    let behind = if from + part.len() < line.len() { " […]" } else { "" };
-    format!("{before}{part}{behind}")
+    let ends = from + part.len() < line.len();
+    let part = if ends { whole_words_before(part) } else { part };
+    let (before, behind) = (if from > 0 { "[…] " } else { "" }, if ends { " […]" } else { "" });
+    format!("{before}{}{behind}", part.trim())
+}
+
+/// How many lines the file has that a result shows: where lines are numbered, what is not is a wrapper's.
+pub(super) fn lines_of_file(text: &str) -> usize {
+    let all = text.lines().count();
+    let is_numbered = |line: &&str| LINE_NUMBER.as_ref().is_some_and(|number| number.is_match(line));
+    let numbered = text.lines().filter(is_numbered).count();
+    if numbered * 2 > all { numbered } else { all }
 }
 
 /// The text of a result, with a mark for each picture.
@@ -303,6 +361,22 @@ mod tests {
         assert_eq!(told(&shapes, "Wall time: 0.9 seconds\nOutput:", 300, &[]), "Output:");
         assert_eq!(told(&shapes, "", 300, &[]), "no output");
         assert_eq!(told(&shapes, "Process exited with code 3\nwhy", 300, &[]), "exit 3: why");
+    }
+
+    /// Names that come again from search to search are hits all the same.
+    #[test]
+    fn hits_stay_and_what_goes_is_marked() {
+        let mut shapes = ResultShapes::default();
+        for n in 0..6 {
+            let more = ["src/a.go\nsrc/resume.go", "src/ops.go"][n % 2];
+            shapes.learn("bash", &format!("Found {} files\n{more}", 2 - n % 2));
+        }
+        let hits = "src/resume.go\nsrc/ops.go\nsrc/new.go";
+        assert_eq!(told(&shapes, &format!("Found 3 files\n{hits}"), 400, &[]), hits);
+        assert_eq!(
+            told(&shapes, &format!("Truncated at 3 files\n{hits}\ncargo test --all"), 400, &[]),
+            format!("Truncated at 3 files\n{hits} […]")
+        );
     }
 
     #[test]

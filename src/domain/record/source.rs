@@ -7,14 +7,16 @@ use uuid::Uuid;
 
 use super::lighten::strip;
 use super::numbers::{CitedNumbers, PathMessage, PathNumbers, PathPart};
+use super::places::OpenPlaces;
 use super::quote::{GAP, prefix, suffix};
 use super::span::{RecordItem, RecordPlace, UnreadStretch};
 use super::{RecordParts, beside, shown, write};
 use crate::domain::context::elision;
 use crate::domain::model::compaction::Elision;
 use crate::domain::model::message::{Block, Message};
-use crate::domain::model::record_numbers::RecordNumbers;
+use crate::domain::model::record_numbers::{NumberMarks, RecordNumbers};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
+use crate::domain::redaction::Redaction;
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_text;
 
@@ -43,6 +45,11 @@ pub struct RecordSource {
     given: Option<String>,
     recalled: Vec<String>,
     classifier: UserTextClassifier,
+    redaction: Redaction,
+    places: OpenPlaces,
+    /// All that was taken in or skipped so far, in numbers.
+    counted: UnreadStretch,
+    marks: NumberMarks,
 }
 
 #[derive(Debug, Clone)]
@@ -81,8 +88,18 @@ impl RecordSource {
         RecordSource { recalled, ..self }
     }
 
-    /// Goes on behind what is known in numbers.
-    pub fn skip_to(&mut self, known: RecordNumbers) {
+    /// Without the secrets of what it takes in.
+    pub fn with_redaction(self, redaction: Redaction) -> RecordSource {
+        RecordSource { redaction, ..self }
+    }
+
+    /// Goes on behind what is known in numbers, some of which are marked.
+    pub fn skip_to(&mut self, known: RecordNumbers, marks: &NumberMarks) {
+        let first = i64::try_from(FIRST).unwrap_or(i64::MAX);
+        self.marks.fill(marks, first..known.depth);
+        self.marks.begin(known);
+        self.places.forget();
+        self.counted = UnreadStretch { messages: known.messages, users: known.users, calls: known.calls };
         self.unread = UnreadStretch {
             messages: known.messages.saturating_sub(self.begun.messages),
             users: known.users.saturating_sub(self.begun.users),
@@ -98,8 +115,14 @@ impl RecordSource {
         depth: i64,
         bytes: usize,
     ) {
-        lighten(&mut message);
-        let holds = self.holds(&message);
+        let before = self.counted;
+        let holds = self.arrived(&mut message);
+        if holds.users > 0 {
+            self.marks.note_user(before.users.saturating_add(1), depth);
+        }
+        if holds.calls > 0 {
+            self.marks.note_call(before.calls.saturating_add(1), depth);
+        }
         let of = PathMessage { message, place, entry, depth };
         if self.newest.is_empty() && self.unread.messages == 0 && self.first.len() < FIRST {
             self.begun.add(holds);
@@ -118,14 +141,23 @@ impl RecordSource {
 
     /// Takes in the next message behind the cut.
     pub fn take_behind(&mut self, mut message: Message, entry: Option<Uuid>) {
-        lighten(&mut message);
-        let holds = self.holds(&message);
+        let holds = self.arrived(&mut message);
         self.kept.push_back((PathMessage { message, place: RecordPlace::Kept, entry, depth: i64::MAX }, holds));
         if self.kept.len() > BEHIND
             && let Some((_, gone)) = self.kept.pop_front()
         {
             self.passed.add(gone);
         }
+    }
+
+    /// The message as it is told from, and what it holds in numbers.
+    fn arrived(&mut self, message: &mut Message) -> UnreadStretch {
+        let numbers = (self.counted.users, self.counted.calls);
+        self.places.redact(message, &self.redaction, numbers, &self.classifier);
+        lighten(message);
+        let holds = self.holds(message);
+        self.counted.add(holds);
+        holds
     }
 
     fn holds(&mut self, message: &Message) -> UnreadStretch {
@@ -165,6 +197,11 @@ impl RecordSource {
     /// Returns true if calls stand before the cut.
     pub fn has_calls(&self) -> bool {
         self.begun.calls + self.unread.calls > 0 || self.newest.iter().any(|newest| newest.holds.calls > 0)
+    }
+
+    /// Where the numbers before the cut stand.
+    pub fn marks(&self) -> NumberMarks {
+        self.marks.clone()
     }
 
     /// Returns true if there is nothing to tell of.

@@ -5,9 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use super::arguments::ArgumentShapes;
+use super::effect::is_read_only;
 use super::ending::{self, CallEnd};
 use super::quote::{names, words};
 use super::results::{ResultShapes, users_reply};
+use super::tasks::TaskList;
+use super::usual::UsualSentences;
+use crate::domain::model::approval::{self, McpApproval};
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 
@@ -74,8 +78,9 @@ pub(super) struct CallLine<'a> {
     pub call: &'a ToolCall,
     pub result: Option<&'a ToolResult>,
     pub end: CallEnd,
-    /// What the user said in the result.
+    /// What the user said to it, and that the result is that and nothing else.
     pub said: Option<String>,
+    pub is_reply: bool,
 }
 
 /// Everything before the cut, ready to be told.
@@ -86,6 +91,10 @@ pub(super) struct Span<'a> {
     pub instructions: Vec<String>,
     pub results: ResultShapes<'a>,
     pub arguments: ArgumentShapes<'a>,
+    pub usual: UsualSentences,
+    /// Lines with calls that do more than read and have ended, and were not made again in the same words; the newest first.
+    /// What keeps the list of tasks is told by the list.
+    pub lasting: Vec<usize>,
     /// The newest line in whose call's arguments a name stands.
     last_use: HashMap<&'a str, usize>,
 }
@@ -110,7 +119,12 @@ impl<'a> Span<'a> {
         }
         let mut span = reading.span;
         drop_frames(&mut span.lines);
+        span.usual = UsualSentences::of(span.lines.iter().filter_map(|line| match line {
+            Line::Agent { text } => Some(text.as_str()),
+            _ => None,
+        }));
         span.learn();
+        span.lasting = span.lasting_lines();
         span
     }
 
@@ -138,6 +152,39 @@ impl<'a> Span<'a> {
         (self.results, self.arguments, self.last_use) = (results, arguments, last_use);
     }
 
+    fn lasting_lines(&self) -> Vec<usize> {
+        let mut list = TaskList::default();
+        let mut runs: HashMap<(&str, String), usize> = HashMap::new();
+        let mut calls = Vec::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            let Line::Call(line) = line else { continue };
+            if !list.take(line.call, line.result) {
+                *runs.entry(line.words()).or_default() += 1;
+                calls.push((at, line));
+            }
+        }
+        let lasts = |(_, line): &(usize, &CallLine<'a>)| {
+            line.end != CallEnd::Open
+                && runs.get(&line.words()).is_none_or(|runs| *runs == 1)
+                && !is_read_only(&line.call.name, &line.call.arguments)
+        };
+        calls.into_iter().rev().filter(lasts).map(|(at, _)| at).collect()
+    }
+
+    /// The calls of [`Span::lasting`].
+    pub fn lasting_calls(&self) -> impl Iterator<Item = (usize, &CallLine<'a>)> {
+        self.lasting.iter().filter_map(|at| match self.lines.get(*at) {
+            Some(Line::Call(line)) => Some((*at, line)),
+            _ => None,
+        })
+    }
+
+    /// The line with which the last so many turns begin.
+    pub fn last_turns(&self, turns: usize) -> usize {
+        let requests = self.lines.iter().enumerate().rev().filter(|(_, line)| matches!(line, Line::User { .. }));
+        requests.take(turns).last().map_or(0, |(at, _)| at)
+    }
+
     /// What the agent said right behind a line, and the arguments of the calls that followed.
     pub fn heard_behind(&self, at: usize) -> HeardBehind<'_> {
         let mut said = std::collections::HashSet::new();
@@ -156,6 +203,13 @@ impl<'a> Span<'a> {
             }
         }
         HeardBehind { span: self, at, said }
+    }
+}
+
+impl<'a> CallLine<'a> {
+    /// The call as it is compared with others: the same words are the same call.
+    pub fn words(&self) -> (&'a str, String) {
+        (self.call.name.as_str(), self.call.arguments.to_string())
     }
 }
 
@@ -238,6 +292,7 @@ impl<'a> SpanReading<'a> {
     fn by_user(&mut self, message: &'a Message, place: RecordPlace) {
         let hidden = place != RecordPlace::Kept;
         message.tool_results().for_each(|result| self.returned(result));
+        approval::given(message).for_each(|answer| self.approved(answer));
         match self.classifier.classify(message) {
             UserText::Said(text) => {
                 let media = message.content.iter().filter(|block| block.is_media()).count();
@@ -276,8 +331,16 @@ impl<'a> SpanReading<'a> {
         self.calls += 1;
         if hidden {
             self.open.entry(call.id.as_str()).or_default().push_back(self.span.lines.len());
-            let line = CallLine { number: self.calls, call, result: None, end: CallEnd::Open, said: None };
+            let line =
+                CallLine { number: self.calls, call, result: None, end: CallEnd::Open, said: None, is_reply: false };
             self.span.lines.push(Line::Call(line));
+        }
+    }
+
+    fn approved(&mut self, answer: McpApproval<'_>) {
+        let at = self.open.get(answer.request).and_then(VecDeque::front);
+        if let Some(Line::Call(line)) = at.and_then(|at| self.span.lines.get_mut(*at)) {
+            line.said = answer.reason.map(str::to_owned);
         }
     }
 
@@ -286,7 +349,9 @@ impl<'a> SpanReading<'a> {
         if let Some(Line::Call(line)) = self.span.lines.get_mut(at) {
             line.result = Some(result);
             line.end = ending::end_of(&line.call.name, result);
-            line.said = users_reply(&line.call.name, result);
+            let reply = users_reply(&line.call.name, result);
+            line.is_reply = reply.is_some();
+            line.said = reply.or(line.said.take());
         }
     }
 }
@@ -334,78 +399,4 @@ fn drop_frames(lines: &mut [Line<'_>]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::record::testing::{call, result, said};
-
-    fn span<'a>(messages: &'a [Message]) -> Span<'a> {
-        let told: Vec<RecordItem<'a>> =
-            messages.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
-        Span::of(&told)
-    }
-
-    #[test]
-    fn ids_that_come_again_are_other_calls() {
-        let messages = [
-            said(Role::User, "go"),
-            call("c", "bash", "one"),
-            result("c", "1"),
-            call("c", "bash", "two"),
-            result("c", "2"),
-        ];
-        let span = span(&messages);
-        let told: Vec<(u32, String)> = span
-            .lines
-            .iter()
-            .filter_map(|line| match line {
-                Line::Call(call) => Some((call.number, call.result?.plain_text())),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(told, [(1, "1".to_owned()), (2, "2".to_owned())]);
-    }
-
-    #[test]
-    fn what_stays_counts_and_is_not_told() {
-        let messages = [said(Role::User, "first"), said(Role::Assistant, "yes"), said(Role::User, "second")];
-        let places = [RecordPlace::Kept, RecordPlace::Told, RecordPlace::Running];
-        let told: Vec<RecordItem<'_>> =
-            messages.iter().zip(places).map(|(message, place)| RecordItem::Message(message, place)).collect();
-        let span = Span::of(&told);
-        assert_eq!(span.lines.len(), 2);
-        assert!(matches!(&span.lines[1], Line::User { number: 2, runs: true, text } if text == "second"));
-    }
-
-    #[test]
-    fn the_same_frame_around_each_message_goes() {
-        let messages: Vec<Message> = (0..6)
-            .map(|n| {
-                said(
-                    Role::User,
-                    &format!(
-                        "You are the next speaker of the team.\nPoint {n} of the plan\nAnswer with one call only."
-                    ),
-                )
-            })
-            .collect();
-        let span = span(&messages);
-        assert!(
-            matches!(&span.lines[3], Line::User { text, .. } if text == "Point 3 of the plan"),
-            "{:?}",
-            span.lines[3]
-        );
-    }
-
-    #[test]
-    fn what_was_heard_behind_a_result() {
-        let messages = [
-            call("a", "bash", "ls"),
-            result("a", "parser_core.rs lexer_core.rs"),
-            said(Role::Assistant, "The lexer is next."),
-            call("b", "read", "src/parser_core.rs"),
-        ];
-        let span = span(&messages);
-        let heard = span.heard_behind(0);
-        assert!(heard.holds("lexer") && heard.holds("parser") && !heard.holds("nothing"));
-    }
-}
+mod tests;

@@ -37,9 +37,8 @@ struct ListedTask {
 impl TaskList {
     /// Takes in a call with its result. Returns true if it wrote the list anew.
     pub fn take(&mut self, call: &ToolCall, result: Option<&ToolResult>) -> bool {
-        let named = holds_list(&call.name);
         let Value::Object(fields) = &call.arguments else { return false };
-        if let Some(items) = fields.iter().find_map(|(name, value)| listed(named || holds_list(name), value)) {
+        if let Some(items) = items_of(call) {
             let merges = fields.get("merge") == Some(&Value::Bool(true));
             if !merges {
                 *self = TaskList::default();
@@ -47,7 +46,7 @@ impl TaskList {
             items.into_iter().for_each(|(id, text, state)| self.put(id, text, state));
             return !merges;
         }
-        if named {
+        if holds_list(&call.name) {
             self.one(fields, result);
         }
         false
@@ -105,6 +104,18 @@ impl TaskList {
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
+}
+
+/// How many tasks a call writes down, where it writes a list.
+pub(super) fn list_size(call: &ToolCall) -> Option<usize> {
+    items_of(call).map(|items| items.len())
+}
+
+/// The tasks of the list that a call writes down.
+fn items_of(call: &ToolCall) -> Option<Vec<Listed>> {
+    let named = holds_list(&call.name);
+    let mut fields = call.arguments.as_object()?.iter();
+    fields.find_map(|(name, value)| listed(named || holds_list(name), value))
 }
 
 fn holds_list(name: &str) -> bool {

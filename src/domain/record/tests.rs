@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::testing::{call, call_with, flagged, result, said};
 use super::*;
+use crate::domain::model::format::Format;
 use crate::domain::model::message::Role;
 
 fn written(messages: &[Message], room: u64) -> String {
@@ -113,7 +114,7 @@ fn what_no_other_request_says_outlives_requests_that_are_alike() {
     for (_, rule) in rules {
         assert!(text.contains(rule), "{rule} in {text}");
     }
-    assert!(text.contains("more requests") && text.contains("Question 39:"), "{text}");
+    assert!(text.contains(" of the user's, with ") && text.contains("Question 39:"), "{text}");
 }
 
 /// However far the sizes that a record is told by are from the tokens that it is counted in.
@@ -244,4 +245,61 @@ fn what_was_asked_for_again_stands_whole_in_its_share() {
     let text = told(&ids, 1_200);
     assert!(text.contains("pier 3, bolt 0 of it") && !text.contains("pier 5, bolt 0 of it"), "{text}");
     assert!(!told(&ids, 150).contains("asked for again"));
+}
+
+/// What the user says to a call that waits for approval is the user's, whether the call was let run or not.
+#[test]
+fn an_approval_is_the_users_word_on_the_call() {
+    let read = |item: serde_json::Value| {
+        let mut message = crate::domain::format::message_of(Format::OpenaiResponses, &item).unwrap().unwrap();
+        lighten::strip(&mut message);
+        message
+    };
+    let asked = |id: &str| {
+        let arguments = r#"{"path":"/srv/old"}"#;
+        read(
+            json!({"type": "mcp_approval_request", "id": id, "name": "drop", "arguments": arguments, "server_label": "s"}),
+        )
+    };
+    let answered = |id: &str, approve: bool, reason: &str| {
+        let mut item = json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": approve});
+        if !reason.is_empty() {
+            item["reason"] = reason.into();
+        }
+        read(item)
+    };
+    let ran = |id: &str| {
+        let (call, arguments) = (format!("mcp_{id}"), r#"{"path":"/srv/old"}"#);
+        read(json!({"type": "mcp_call", "id": call, "approval_request_id": id, "name": "drop", "arguments": arguments,
+            "server_label": "s", "output": "dropped 3"}))
+    };
+    let messages = [
+        said(Role::User, "Tidy up the server."),
+        asked("m1"),
+        answered("m1", false, "Not before the backup."),
+        asked("m2"),
+        answered("m2", false, ""),
+        said(Role::Assistant, "Then I wait."),
+        asked("m3"),
+        answered("m3", true, "Now you may, the old one only."),
+        ran("m3"),
+        said(Role::Assistant, "Gone."),
+        asked("m4"),
+        answered("m4", true, ""),
+        ran("m4"),
+        said(Role::Assistant, "The other is gone too."),
+        asked("m5"),
+    ];
+    let text = written(&messages, 4_000);
+    for told in [
+        "#1 drop(/srv/old) → refused, the user: Not before the backup.",
+        "#2 drop(/srv/old) → refused\n",
+        "#3 drop(/srv/old) → the user: Now you may, the old one only. → dropped 3",
+        "#4 drop(/srv/old) → dropped 3",
+        "#5 drop(/srv/old) → no result",
+    ] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    let brief = written(&messages, 150);
+    assert!(brief.contains("Not before the backup."), "{brief}");
 }

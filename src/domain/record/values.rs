@@ -7,9 +7,17 @@ const DEEPEST: usize = 12;
 /// Longer texts are not read as JSON.
 const LONGEST: usize = 400_000;
 
+/// Stands between the cells of a table's row.
+pub(super) const COLUMN: &str = " | ";
+
 /// A text that is one JSON object or list, told by its values; any other text as it is.
 pub fn readable(text: &str) -> String {
-    parsed(text).map_or_else(|| text.to_owned(), |value| told(&value, 0))
+    parsed(text).map_or_else(|| text.to_owned(), |value| told(&value))
+}
+
+/// A value of JSON by its values.
+pub fn told(value: &Value) -> String {
+    told_at(value, 0)
 }
 
 /// The object or list that a text is, where it is one.
@@ -20,7 +28,7 @@ pub fn parsed(text: &str) -> Option<Value> {
 }
 
 /// An object as `name value, …`, a list of like objects as a table whose names stand once.
-fn told(value: &Value, depth: usize) -> String {
+fn told_at(value: &Value, depth: usize) -> String {
     match value {
         _ if depth > DEEPEST => value.to_string(),
         Value::Object(fields) => object(fields, depth),
@@ -50,7 +58,7 @@ fn object(fields: &Map<String, Value>, depth: usize) -> String {
 }
 
 fn field(name: &str, value: &Value, depth: usize) -> String {
-    let told = told(value, depth + 1);
+    let told = told_at(value, depth + 1);
     match value {
         Value::Object(_) => format!("{name} ({told})"),
         _ if told.contains('\n') => format!("{name}:\n{told}\n"),
@@ -67,14 +75,14 @@ fn table(list: &[Value], depth: usize) -> Option<String> {
         return None;
     }
     let cells = |row: &&Map<String, Value>| {
-        row.values().map(|value| told(value, depth + 1).replace('\n', "; ")).collect::<Vec<_>>().join(" | ")
+        row.values().map(|value| told_at(value, depth + 1).replace('\n', "; ")).collect::<Vec<_>>().join(COLUMN)
     };
-    let head = first.keys().map(String::as_str).collect::<Vec<_>>().join(" | ");
+    let head = first.keys().map(String::as_str).collect::<Vec<_>>().join(COLUMN);
     Some(std::iter::once(head).chain(rows.iter().map(cells)).collect::<Vec<_>>().join("\n"))
 }
 
 fn row(list: &[Value], depth: usize) -> String {
-    let parts: Vec<String> = list.iter().map(|value| told(value, depth + 1)).collect();
+    let parts: Vec<String> = list.iter().map(|value| told_at(value, depth + 1)).collect();
     let long = parts.iter().any(|part| part.len() > 60);
     parts.join(if long { "\n" } else { ", " })
 }

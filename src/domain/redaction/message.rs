@@ -11,8 +11,16 @@ use crate::domain::model::message::{Block, Media, Message, ToolCall};
 impl Redaction {
     /// Replaces the secrets in all that a message says. What only its own provider reads stays.
     pub fn redact_message(&self, message: &mut Message, place: Option<&str>) {
+        self.redact_blocks(message, |_| place.map(str::to_owned));
+    }
+
+    /// The same where each block of it has a place of its own.
+    pub fn redact_blocks(&self, message: &mut Message, mut place: impl FnMut(&Block) -> Option<String>) {
         if self.is_on() {
-            message.content.iter_mut().for_each(|block| self.redact_block(block, place));
+            for block in &mut message.content {
+                let place = place(block);
+                self.redact_block(block, place.as_deref());
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_text;
 
 /// Names the words of the prompts: changed whenever one of the files is.
-pub const PROMPT_VERSION: &str = "2026-11-26";
+pub const PROMPT_VERSION: &str = "2026-11-26.2";
 
 /// Prompt that a model is sent for one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,7 @@ pub struct Prompt {
 
 const SYSTEM: &str = include_str!("../../../prompts/system.md");
 const MATERIAL: &str = include_str!("../../../prompts/material.md");
+const BACKGROUND: &str = include_str!("../../../prompts/background.md");
 const PREVIOUS: &str = include_str!("../../../prompts/previous.md");
 const EVIDENCE: &str = include_str!("../../../prompts/evidence.md");
 const CHECKPOINT: &str = include_str!("../../../prompts/checkpoint.md");
@@ -28,11 +29,14 @@ const CONTINUITY: &str = include_str!("../../../prompts/continuity.md");
 const PROSE: &str = include_str!("../../../prompts/prose.md");
 const BRANCH: &str = include_str!("../../../prompts/branch.md");
 /// All words of ours that a model is sent.
-pub(super) const OURS: [&str; 9] =
-    [SYSTEM, MATERIAL, PREVIOUS, EVIDENCE, CHECKPOINT, SIX_SECTION, CONTINUITY, PROSE, BRANCH];
+pub(super) const OURS: [&str; 10] =
+    [SYSTEM, MATERIAL, BACKGROUND, PREVIOUS, EVIDENCE, CHECKPOINT, SIX_SECTION, CONTINUITY, PROSE, BRANCH];
 
 /// An earlier summary has at most one part in so many of the room.
 const PREVIOUS_SHARE: u64 = 4;
+/// The beginning of the system prompt has at most one part in so many of the room, and no more than so many tokens.
+const BACKGROUND_SHARE: u64 = 16;
+const MOST_BACKGROUND: u64 = 2_000;
 /// Tokens of tags and blank lines around the material.
 const AROUND: u64 = 60;
 
@@ -40,12 +44,14 @@ const AROUND: u64 = 60;
 pub fn render(task: &SummaryTask) -> Prompt {
     let request = request(task);
     let room = task.room.saturating_sub(frame_tokens(&request));
+    let background = task.background.as_deref().map(|system| without_tags(&beginning(system, room)));
     let previous = previous(task).map(|previous| neutralise(&within(previous, room / PREVIOUS_SHARE)));
-    let taken = previous.as_deref().map_or(0, tokens);
+    let taken: u64 = [&background, &previous].into_iter().flatten().map(|text| tokens(text)).sum();
     let material = material(task, room.saturating_sub(taken));
     let mut user = String::new();
     // Oldest first.
-    let parts = [("previous-summary", previous), ("conversation", Some(without_tags(&material.record)))];
+    let conversation = Some(without_tags(&material.record));
+    let parts = [("system-prompt", background), ("previous-summary", previous), ("conversation", conversation)];
     let tail = (!material.tail.is_empty()).then(|| without_tags(&material.tail));
     for (tag, text) in parts.into_iter().chain([("still-in-context", tail)]) {
         if let Some(text) = text {
@@ -91,10 +97,20 @@ pub fn numbered(task: &SummaryTask) -> String {
 
 /// The text, or its beginning and its end.
 fn within(text: &str, room: u64) -> String {
+    shorter(text, room, |quarters| shortened(text, quarters / 2, quarters / 2))
+}
+
+/// The text, or its beginning, in the share that a system prompt has.
+fn beginning(text: &str, room: u64) -> String {
+    shorter(text, (room / BACKGROUND_SHARE).min(MOST_BACKGROUND), |quarters| shortened(text, quarters, 0))
+}
+
+/// The text, or what `cut` leaves of it in about so many quarter tokens, in at most `room` tokens.
+fn shorter(text: &str, room: u64, cut: impl Fn(usize) -> String) -> String {
     let mut quarters = usize::try_from(room.saturating_mul(4)).unwrap_or(usize::MAX);
     let mut told = text.to_owned();
     while tokens(&told) > room && quarters > 0 {
-        told = shortened(text, quarters / 2, quarters / 2);
+        told = cut(quarters);
         quarters = quarters * 4 / 5;
     }
     told
@@ -106,8 +122,9 @@ pub fn request(task: &SummaryTask) -> String {
         Some(own) => own.trim().to_owned(),
         None => {
             let update = previous(task).map(|_| PREVIOUS.trim());
-            let parts =
-                [Some(shape(task).trim()), (task.part != SummaryPart::Branch).then_some(MATERIAL.trim()), update];
+            let material = (task.part != SummaryPart::Branch).then_some(MATERIAL.trim());
+            let background = task.background.as_ref().map(|_| BACKGROUND.trim());
+            let parts = [Some(shape(task).trim()), material, background, update];
             let parts = parts.into_iter().flatten().chain([EVIDENCE.trim()]);
             parts.collect::<Vec<_>>().join("\n\n")
         }
@@ -133,7 +150,9 @@ fn shape(task: &SummaryTask) -> &'static str {
 /// quote a line of either.
 pub fn is_echo(text: &str) -> bool {
     let text = text.trim_start();
-    if text.starts_with("<conversation>") || text.starts_with("<previous-summary>") || speaks(text) {
+    if ["<system-prompt>", "<conversation>", "<previous-summary>"].iter().any(|tag| text.starts_with(tag))
+        || speaks(text)
+    {
         return true;
     }
     let (mut spoken, mut lines) = (0, 0);

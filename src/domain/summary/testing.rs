@@ -100,6 +100,7 @@ pub fn task(messages: Vec<Message>) -> SummaryTask {
         previous: None,
         messages: messages.into(),
         source: None,
+        background: None,
         newer_from: None,
         shown: None,
         room: USUAL_ROOM,

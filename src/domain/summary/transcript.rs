@@ -11,7 +11,7 @@ use crate::domain::model::message::{Block, Media, Message, Role, ToolCall, ToolR
 const RESULT_UNITS: usize = 2000;
 
 static TAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let names = "conversation|previous-summary|still-in-context|context-summary|summary|focus|instructions|read-files|modified-files|tool-calls";
+    let names = "conversation|system-prompt|previous-summary|still-in-context|context-summary|summary|focus|instructions|read-files|modified-files|tool-calls";
     Regex::new(&format!(r"(?i)<(\s*/?\s*(?:{names})\b)")).ok()
 });
 

@@ -130,7 +130,7 @@ fn spoken(role: Role, text: &str) -> (Speaker, &str) {
 fn unsaid(what: &str, id: &str, opaque: Option<&Opaque>) -> String {
     // An item that came without an id has one that was made up here.
     let nameless = |opaque: &&Opaque| {
-        let fields = ["id", "call_id", "tool_use_id"].map(|key| opaque.value[key].as_str());
+        let fields = ["id", "call_id", "tool_use_id", "approval_request_id"].map(|key| opaque.value[key].as_str());
         id.is_empty() || !fields.contains(&Some(id))
     };
     match opaque.filter(nameless) {

@@ -17,9 +17,11 @@ use crate::domain::hook::HookReport;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::record::given;
 use crate::domain::settings::{OnUpstreamFailure, Settings};
 use crate::domain::tokens::accounting::{FillState, fill_state, is_ahead_due};
 use crate::domain::tokens::prices::SessionPrices;
+use crate::service::compaction::given::given_with;
 use crate::service::compaction::job::{CompactRequest, Status, Trigger};
 use crate::service::core::clock;
 use crate::service::core::error::{Optional as _, Result};
@@ -61,6 +63,8 @@ pub struct PlannedCompaction {
     pub(crate) strategy: Strategy,
     /// That it is weighed at.
     pub(crate) prices: SessionPrices,
+    /// Notes that a caller or a hook gave and that the view knows nothing of.
+    pub(crate) given: Option<String>,
     /// A summariser reads the new anchors too, which are nearly all that the user said.
     pub(crate) tells_anchors: bool,
 }
@@ -112,6 +116,11 @@ impl Service {
         // What is told from the originals knows of no compaction.
         let origin = ViewOrigin { newest: head.state.newest.clone().filter(|_| !retells), ..ViewOrigin::of(&head) };
         let loaded = view::load_view(&mut connection, tenant, &origin, ReadMode::Heads).await?;
+        let given = match retells {
+            // What was given stands in no original.
+            true => given_with(&mut connection, tenant, session_id, head.state.newest.as_ref()).await?,
+            false => None,
+        };
         let strategy = live.request.strategy.unwrap_or(settings.strategy);
         let again = retells || head.state.account.exceeds_window(&settings);
         let planned = PlannedCompaction {
@@ -120,6 +129,7 @@ impl Service {
             trigger: live.trigger,
             strategy,
             origin,
+            given,
             ..PlannedCompaction::unplanned(&head, live.about(), loaded, settings)
         };
         let first_kept = live.request.first_kept_entry_id;
@@ -211,6 +221,7 @@ impl PlannedCompaction {
             request: CompactRequest::default(),
             trigger: Trigger::Manual,
             prices: head.prices,
+            given: None,
             tells_anchors: false,
         }
     }
@@ -279,6 +290,11 @@ impl PlannedCompaction {
         let plan = self.replaces().filter(|_| self.tells_anchors && self.asks());
         let new = |plan: &Plan| plan.anchors.iter().copied().filter(|index| *index >= plan.boundary_start).collect();
         plan.map(new).unwrap_or_default()
+    }
+
+    /// The newest notes that a caller or a hook gave: no message says what stands in them.
+    pub(super) fn given(&self) -> Option<String> {
+        self.loaded.record().and_then(given::notes).or_else(|| self.given.clone())
     }
 
     /// Returns true if a summariser may be asked.

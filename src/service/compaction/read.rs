@@ -3,7 +3,7 @@
 mod elide;
 mod hooks;
 mod items;
-mod originals;
+pub(crate) mod originals;
 mod outline;
 mod prune_candidates;
 mod tasks;
@@ -14,6 +14,7 @@ use anyhow::Context as _;
 
 use crate::domain::compaction::result::Reason;
 use crate::domain::hook::Event;
+use crate::service::compaction::background::background;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
 use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::Result;
@@ -39,13 +40,12 @@ impl Service {
         planned: PlannedCompaction,
     ) -> Result<Option<Box<CompactionWork>>> {
         let planned = Arc::new(planned);
-        let ReadItems { mut reading, originals, source } =
-            self.read_items(&planned, live.hooks.has(Event::PruneToolResults)).await?;
-        if self.hooks().prune_by_hooks(live, &mut reading).await?.is_break() {
+        let mut read = self.read_items(&planned, live.hooks.has(Event::PruneToolResults)).await?;
+        if self.hooks().prune_by_hooks(live, &mut read.reading).await?.is_break() {
             self.skip_live(live, &planned.settings, Reason::CancelledByHook).await?;
             return Ok(None);
         }
-        match offload_decision(planned.clone(), ReadItems { reading, originals, source }).await? {
+        match offload_decision(planned.clone(), read).await? {
             Ok(work) => Ok(Some(Box::new(work))),
             Err(reason) => {
                 self.skip_live(live, &planned.settings, reason).await?;
@@ -67,6 +67,10 @@ impl Service {
     async fn read_items(&self, planned: &Arc<PlannedCompaction>, offers: bool) -> Result<ReadItems> {
         let (tenant, origin) = (planned.about.tenant, &planned.origin);
         let mut connection = self.pool().acquire().await?;
+        let background = match planned.asks() {
+            true => background(&mut connection, tenant, planned.about.session_id, &planned.settings).await?,
+            false => None,
+        };
         let mut reading = ViewReading::new(planned.clone());
         if reading.replaces_chapters() {
             reading = reading.on(path::segments(&mut connection, tenant.0, origin.leaf, origin.plain).await?);
@@ -75,7 +79,7 @@ impl Service {
         let segments = reading.segments();
         let Some(source) = RecordReading::of(planned) else {
             let reading = batches::fold(&mut connection, tenant, &segments, reading, ViewReading::take).await?;
-            return Ok(ReadItems { reading, originals: None, source: None });
+            return Ok(ReadItems { reading, originals: None, source: None, background });
         };
         let path = path::segments(&mut connection, tenant.0, origin.leaf, origin.plain).await?;
         let (reading, source) = if planned.loaded.folds().is_empty() {
@@ -92,11 +96,11 @@ impl Service {
         let recalled = recalls::repeated(&mut *connection, tenant.0, planned.about.session_id).await?;
         let source = Some(source.finish().with_recalled(recalled));
         let Some(originals) = ReplacedOriginals::of(planned) else {
-            return Ok(ReadItems { reading, originals: None, source });
+            return Ok(ReadItems { reading, originals: None, source, background });
         };
         let segments = originals.segments(&path);
         let originals = batches::fold(&mut connection, tenant, &segments, originals, ReplacedOriginals::take).await?;
-        Ok(ReadItems { reading, originals: Some(originals), source })
+        Ok(ReadItems { reading, originals: Some(originals), source, background })
     }
 }
 
@@ -153,20 +157,16 @@ async fn offload_decision(
 /// Decides what a planned compaction does. The inner error is the reason to do nothing.
 pub(crate) fn decide(
     planned: &PlannedCompaction,
-    read: ReadItems,
+    mut read: ReadItems,
 ) -> Result<std::result::Result<CompactionWork, Reason>> {
-    let ReadItems { mut reading, originals, source } = read;
-    let largest = reading.largest();
-    let elided = elide(planned, reading.pruned());
-    let source = source.map(|source| source.shortened(&reading.replaced));
+    let largest = read.reading.largest();
+    let elided = elide(planned, read.reading.pruned());
+    read.source = read.source.map(|source| source.shortened(&read.reading.replaced));
     if elides_only(planned, &elided) {
         return Ok(elision_outline(planned, widen(planned, elided, largest)));
     }
     match &planned.plan {
-        Ok(plan) => {
-            let read = ReadItems { reading, originals, source };
-            summary_outline(planned, plan, read, elided).map(Ok)
-        }
+        Ok(plan) => summary_outline(planned, plan, read, elided).map(Ok),
         Err(reason) => Ok(Err(*reason)),
     }
 }

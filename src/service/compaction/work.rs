@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::domain::hook::HookReport;
 use crate::domain::model::compaction::{CompactionRecord, Elision, FileLists};
 use crate::domain::model::entry::EntryMeta;
-use crate::domain::model::record_numbers::RecordNumbers;
+use crate::domain::model::record_numbers::{NumberMarks, RecordNumbers};
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::record::RecordSource;
@@ -39,6 +39,9 @@ pub struct CompactionWork {
     /// Where the next record's reading may begin.
     #[serde(default)]
     pub numbers: Option<RecordNumbers>,
+    /// Where the numbers of the record stand.
+    #[serde(default)]
+    pub marks: NumberMarks,
     pub upstream: Option<String>,
     pub given_summary: Option<String>,
     /// Size of what the summary stands for.
@@ -82,6 +85,9 @@ pub(crate) struct Outline {
     /// Elisions of anchors and of kept entries.
     pub elisions: Vec<Elision>,
     pub previous: Option<CompactionRecord>,
+    /// Notes that a caller or a hook gave with an earlier compaction.
+    #[serde(default)]
+    pub given: Option<String>,
     /// The summary stays as it is; only tool results are elided.
     pub elides_only: bool,
     /// The request to show behind the summary.

@@ -36,6 +36,9 @@ pub enum ServiceError {
     /// The thing is not there, or belongs to another tenant.
     #[error("{0} not found")]
     NotFound(&'static str),
+    /// A number of a record leads nowhere; what there is, in words (404, `not_found`).
+    #[error("{0}")]
+    NumberNotFound(String),
     /// The body is well-formed JSON but can't be accepted (422, `validation_failed`).
     #[error("the request is not valid")]
     Invalid(Vec<FieldError>),
@@ -84,7 +87,7 @@ pub trait Optional<T> {
 impl<T> Optional<T> for Result<T> {
     fn optional(self) -> Result<Option<T>> {
         match self {
-            Err(ServiceError::NotFound(_)) => Ok(None),
+            Err(ServiceError::NotFound(_) | ServiceError::NumberNotFound(_)) => Ok(None),
             outcome => outcome.map(Some),
         }
     }

@@ -10,6 +10,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::background;
+#[cfg(test)]
+pub use crate::background::at_usual_priority;
 use crate::domain::model::abandoned::JobWaiter;
 use crate::domain::model::entry::EntryMeta;
 use crate::service::core::error::Result;

@@ -7,11 +7,10 @@ use anyhow::Context as _;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{BranchSummaryDraft, BranchSummaryWork, Left, Navigate, PendingBranchSummary, json_text};
+use super::{BranchSummaryDraft, BranchSummaryWork, BranchWriter, Left, Navigate, PendingBranchSummary, json_text};
 use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
-use crate::domain::summary::Allowance;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::summarise::hooks::check;
 use crate::service::core::clock;
@@ -77,8 +76,7 @@ impl Service {
         offered.take(self.hooks(), tenant).await;
         let outcome = SummaryOutcome { history: Some(given.summary.clone()), ..SummaryOutcome::default() };
         let details = given.details.clone().and_then(|details| serde_json::from_value(details).ok());
-        let mut draft = work.draft(outcome);
-        draft.from_hook = true;
+        let mut draft = work.draft(outcome, BranchWriter::Hook);
         draft.details = details.unwrap_or(draft.details);
         Ok(Some(draft))
     }
@@ -158,9 +156,8 @@ fn by_rules(work: &BranchSummaryWork) -> BranchSummaryDraft {
     let fallback = Fallback { used: true, from: work.upstream.clone(), reason };
     let upstream = UpstreamReport::builtin();
     let mut outcome = SummaryOutcome { fallback, upstream, builtin: true, ..SummaryOutcome::default() };
-    let allowance = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens);
-    outcome.history = Some(allowance.bounded(&work.task).record());
-    work.draft(outcome)
+    outcome.history = work.record.written(work.settings.estimator);
+    work.draft(outcome, BranchWriter::Service)
 }
 
 fn failed(detail: &str) -> ServiceError {

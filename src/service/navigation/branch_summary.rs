@@ -12,19 +12,22 @@ use super::{Navigate, json_text};
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::model::compaction::FileLists;
 use crate::domain::model::entry_type::EntryType;
-use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::model::message::{Message, Role};
 use crate::domain::model::user_text::{self, attributed};
 use crate::domain::record::evidence::WeighedNotes;
 use crate::domain::record::lighten::strip;
-use crate::domain::record::quote::GAP;
-use crate::domain::record::{RecordPlace, RecordSource};
+use crate::domain::record::{RecordPlace, RecordSource, given};
 use crate::domain::redaction::Redaction;
 use crate::domain::settings::Settings;
 use crate::domain::summary::branch::BranchPlan;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM, branch, framing};
 use crate::service::compaction::Committed;
+use crate::service::compaction::background::background;
+use crate::service::compaction::commit::draft::BESIDE_SHARE;
+use crate::service::compaction::read::originals;
 use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::RecordTask;
 use crate::service::core::error::Result;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -41,8 +44,6 @@ use crate::store::transaction;
 /// The most that a branch summary may take, in tokens, and what it may take however short the branch is.
 const LONGEST: u32 = 4_096;
 const SHORTEST: u64 = 1_024;
-/// What a model's notes lack has one part in so many of the room.
-const BESIDE_SHARE: u64 = 10;
 
 /// A move that leaves a branch: from where, to where, and what of it is to be told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -75,10 +76,20 @@ pub struct BranchSummaryWork {
     /// The entries that are told, oldest first.
     pub entry_ids: Vec<Uuid>,
     pub task: SummaryTask,
+    /// What code writes where no model does.
+    pub record: RecordTask,
     pub upstream: Option<String>,
     /// Size of what the summary tells.
     pub replaced_tokens: u64,
     files: FileLists,
+}
+
+/// Who wrote the summary of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BranchWriter {
+    /// A model that the service asked, or code.
+    Service,
+    Hook,
 }
 
 /// A branch summary as it will stand at the target.
@@ -169,8 +180,11 @@ impl Service {
         let segments = path::segments(&mut connection, tenant.0, leaf, false).await?;
         let left = path::clip(&segments, &[(reading.first_depth, leaf.depth)]);
         let reading = batches::fold(&mut connection, tenant, &left, reading, BranchReading::take).await?;
+        let background = background(&mut connection, tenant, session_id, &head.settings).await?;
         drop(connection);
-        Ok(Some(work(tenant, session_id, id, &pending, &planned, reading)))
+        let mut work = work(tenant, session_id, id, &pending, &planned, reading);
+        work.task.background = background;
+        Ok(Some(work))
     }
 }
 
@@ -215,8 +229,8 @@ struct BranchReading {
     redaction: Redaction,
     messages: Vec<Message>,
     source: RecordSource,
-    /// Ids of the calls that are told.
-    called: HashSet<String>,
+    /// The newest notes that a caller or a hook gave on the branch.
+    given: Option<String>,
     files: FileOps,
     open_file: OpenFile,
 }
@@ -224,16 +238,17 @@ struct BranchReading {
 impl BranchReading {
     fn new(planned: &PlannedSummary, settings: Arc<Settings>) -> BranchReading {
         let BranchPlan { messages, visited, summaries, .. } = &planned.plan;
+        let redaction = Redaction::of(&settings.redact);
         BranchReading {
             first_depth: planned.old.heads.get(planned.first).map_or(0, |head| head.depth),
             told: messages.iter().copied().collect(),
             visited: visited.iter().copied().collect(),
             passed_on: summaries.iter().copied().collect(),
-            redaction: Redaction::of(&settings.redact),
+            source: RecordSource::default().with_redaction(redaction.clone()),
+            redaction,
             settings,
             messages: Vec::new(),
-            source: RecordSource::default(),
-            called: HashSet::new(),
+            given: None,
             files: FileOps::default(),
             open_file: OpenFile::default(),
         }
@@ -241,9 +256,17 @@ impl BranchReading {
 
     /// Takes in the next entry, in path order.
     fn take(&mut self, stored: &StoredEntry) -> Result<()> {
-        let Ok(index) = usize::try_from(stored.entry.head.depth - self.first_depth) else { return Ok(()) };
+        let head = &stored.entry.head;
+        let Ok(index) = usize::try_from(head.depth - self.first_depth) else { return Ok(()) };
         if self.passed_on.contains(&index) {
             passed_on(stored).iter().for_each(|lists| self.files.seed(lists));
+        }
+        self.given = stored.record.as_deref().and_then(given::notes).or(self.given.take());
+        let notes = originals::of_handle(stored, &self.redaction);
+        let said = originals::said(stored, &self.settings.agents)?;
+        for message in notes.into_iter().chain(said) {
+            let place = (RecordPlace::Told, Some(head.id));
+            self.source.take_before(message, place, head.depth, stored.entry.item.len());
         }
         let Some(message) = told_by(stored)? else { return Ok(()) };
         let mut message = attributed(message, &self.settings.agents);
@@ -251,43 +274,12 @@ impl BranchReading {
         if self.visited.contains(&index) {
             self.files.note(&message, FileTable::new(&self.settings.file_tools), &mut self.open_file);
         }
-        let is_told = self.told.contains(&index);
-        let (head, bytes) = (&stored.entry.head, stored.entry.item.len());
-        self.source.take_before(done(&message, is_told), (RecordPlace::Told, Some(head.id)), head.depth, bytes);
-        self.called.extend(message.tool_calls().filter(|_| is_told).map(|call| call.id.clone()));
-        self.keep(&mut message, is_told);
-        if !message.content.is_empty() {
+        if self.told.contains(&index) {
             strip(&mut message);
             self.messages.extend(user_text::parts(message));
         }
         Ok(())
     }
-
-    /// Of an entry that is not told only whether its results were errors: else the calls would seem unanswered.
-    fn keep(&self, message: &mut Message, is_told: bool) {
-        message.content.retain_mut(|block| match block {
-            Block::ToolResult(result) => {
-                result.content = Vec::new();
-                self.called.contains(&result.tool_call_id)
-            }
-            _ => is_told,
-        });
-    }
-}
-
-/// What a record tells of an entry: its words only where it is told, its calls in any case, for going back in a conversation
-/// undoes none.
-fn done(message: &Message, is_told: bool) -> Message {
-    let mut done = message.clone();
-    done.content.retain_mut(|block| match block {
-        Block::ToolResult(result) => {
-            result.content = vec![Block::text(GAP)];
-            true
-        }
-        Block::ToolCall(_) => true,
-        _ => is_told,
-    });
-    done
 }
 
 /// Returns the message that a summariser reads for an entry; for a compaction, its summary.
@@ -313,13 +305,19 @@ fn work(
     let id_at = |index: &usize| planned.old.heads.get(planned.first + index).map(|head| head.id);
     let replaced_tokens = planned.plan.tokens.max(SHORTEST);
     let allowance = Allowance::new(replaced_tokens, settings.reserve_tokens);
+    let given = reading.given.map(|notes| reading.redaction.redact(&notes, None).into_owned());
+    let source = Arc::new(reading.source.with_given(given));
+    let room = allowance.likely().min(u64::from(bound(&settings)));
+    let mut task = task(pending, &settings, reading.messages, replaced_tokens);
+    task.source = Some(source.clone());
     BranchSummaryWork {
         tenant,
         session_id,
         id,
         ancestor_id: planned.ancestor.and_then(|index| planned.old.heads.get(index)).map(|head| head.id),
         entry_ids: planned.plan.messages.iter().filter_map(id_at).collect(),
-        task: allowance.asked(task(pending, &settings, (reading.messages, reading.source), replaced_tokens)),
+        task: allowance.asked(task),
+        record: RecordTask { source, room },
         upstream: settings.upstream.clone(),
         replaced_tokens,
         files: reading.files.lists(),
@@ -327,18 +325,18 @@ fn work(
     }
 }
 
-fn task(
-    pending: &PendingBranchSummary,
-    settings: &Settings,
-    (messages, source): (Vec<Message>, RecordSource),
-    span_tokens: u64,
-) -> SummaryTask {
+/// The most that a branch summary may take, in tokens.
+fn bound(settings: &Settings) -> u32 {
+    let bound = LONGEST.min(settings.reserve_tokens).max(1);
+    settings.summary_max_tokens.map_or(bound, |most| most.min(bound))
+}
+
+fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Message>, span_tokens: u64) -> SummaryTask {
     let own = pending.instructions.clone().filter(|text| !text.trim().is_empty());
     let (prompt, instructions) = match own {
         Some(text) if pending.replace_instructions => (Some(text), None),
         own => (settings.prompt.clone(), own.or_else(|| settings.instructions.clone())),
     };
-    let bound = LONGEST.min(settings.reserve_tokens).max(1);
     SummaryTask {
         part: SummaryPart::Branch,
         template: settings.template,
@@ -347,37 +345,43 @@ fn task(
         messages: messages.into(),
         focus_topic: settings.focus_topic.clone(),
         instructions,
-        source: Some(Arc::new(source)),
+        source: None,
+        background: None,
         newer_from: None,
         shown: None,
         room: USUAL_ROOM,
         span_tokens,
-        max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),
+        max_output_tokens: bound(settings),
         correction: None,
     }
 }
 
 impl BranchSummaryWork {
-    /// The summary, with what a model's notes lack, and framing.
-    pub fn draft(&self, outcome: SummaryOutcome) -> BranchSummaryDraft {
+    /// The summary as it stands at the target: the record and nothing else, or somebody's notes with what they lack.
+    pub fn draft(&self, outcome: SummaryOutcome, writer: BranchWriter) -> BranchSummaryDraft {
         let body = outcome.history.as_deref().unwrap_or_default();
-        let beside = if outcome.builtin { String::new() } else { self.beside(body) };
-        let mut text = framing::frame(&self.settings, framing::BRANCH_PREFIX, body, &beside);
-        Redaction::of(&self.settings.redact).redact_text(&mut text, None);
+        let body = Redaction::of(&self.settings.redact).redact(body, None).into_owned();
+        let (body, beside) = if outcome.builtin { (body, String::new()) } else { self.noted(body, writer) };
+        let text = framing::frame(&self.settings, framing::BRANCH_PREFIX, &body, &beside);
         BranchSummaryDraft {
             text,
             details: self.files.clone(),
-            from_hook: false,
+            from_hook: writer == BranchWriter::Hook,
             messages: u32::try_from(self.entry_ids.len()).unwrap_or(u32::MAX),
             upstream: outcome.upstream,
             fallback: outcome.fallback,
         }
     }
 
-    fn beside(&self, notes: &str) -> String {
-        let Some(source) = &self.task.source else { return String::new() };
+    /// Notes, and what they lack. Of a model's, what nothing shows is marked.
+    fn noted(&self, body: String, writer: BranchWriter) -> (String, String) {
+        let source = &self.record.source;
         let path = source.path_numbers();
-        let cited = WeighedNotes::of(notes, self.task.sections(), &path).cited(&path);
-        source.beside(notes, &cited, u64::from(LONGEST) / BESIDE_SHARE)
+        let weighed = WeighedNotes::of(&body, self.task.sections(), &path);
+        let is_marked = writer == BranchWriter::Service && self.task.prompt.is_none();
+        let cited = weighed.cited(&path);
+        let body = if is_marked { weighed.marked } else { body };
+        let beside = source.beside(&body, &cited, u64::from(bound(&self.settings)) / BESIDE_SHARE);
+        (body, beside)
     }
 }

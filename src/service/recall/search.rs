@@ -17,18 +17,25 @@ use uuid::Uuid;
 
 use crate::background;
 use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::record_numbers::RecordNumber;
+use crate::domain::redaction::Redaction;
 use crate::domain::search::{ParsedQuery, Score, TermRarity, text_of};
+use crate::service::core::access::Access;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::offload::aside;
 use crate::service::core::page::PageRequest;
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
+use crate::service::recall::tool_calls::{numbers, secrets_kept_from};
 use crate::store::entries;
 use crate::store::path::{self, Segment, join};
 use crate::store::search::{self, SearchCandidate, Sieve};
 
 /// Candidates are scored, away from the async threads, in stretches of about this many bytes.
 const STRETCH_BYTES: usize = 1 << 20;
+/// Rank of what a number of the record leads to, and rank of what all words are in.
+const NUMBERED: u32 = u32::MAX;
+const BEST: u32 = 1_000_000;
 
 /// What was found, best first; of equals the newest first.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -90,11 +97,13 @@ struct SearchCursor {
 
 impl Queries {
     /// Looks for words and quoted phrases in every entry of the session, on any branch, and in what a fork shares. A cursor
-    /// is the rank and `seq` of the last one: what is appended meanwhile moves no page, and is on none.
+    /// is the rank and `seq` of the last one: what is appended meanwhile moves no page, and is on none. A number of the
+    /// record, `#47` or `u12`, finds what it leads to before all else.
     ///
     /// # Errors
     /// `Invalid` at `/query/q` for a query without words or over the limits.
-    pub async fn search(&self, tenant: Tenant, session_id: Uuid, q: &str, page: PageRequest) -> Result<SearchPage> {
+    pub async fn search(&self, access: Access, session_id: Uuid, q: &str, page: PageRequest) -> Result<SearchPage> {
+        let tenant = access.tenant;
         let query = ParsedQuery::parse(q).map_err(|error| ServiceError::invalid("/query/q", error.to_string()))?;
         let query = Arc::new(query);
         let cursor = page.after.as_deref().map(SearchCursor::read).transpose()?;
@@ -109,12 +118,21 @@ impl Queries {
             found = scan(&mut *connection, tenant, (session_id, entries), &query, matched).await?;
         }
         let mut found = ranked(&found, matched, entries);
+        let number = RecordNumber::read(q.trim());
+        if let Some(number) = number {
+            let numbered = numbers::entries_of(&mut *connection, tenant, &head, number).await?;
+            found = numbered_first(&numbered, found);
+        }
         found.retain(|one| cursor.as_ref().is_none_or(|end| (one.rank, one.seq) < (end.rank, end.seq)));
         let more = found.len() as i64 > page.limit;
         found.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
         let last = found.last().filter(|_| more);
         let next_cursor = last.map(|last| SearchCursor { matched, rank: last.rank, seq: last.seq, entries }.write());
-        let items = show(connection, tenant, query, &found).await?;
+        let redaction = match number {
+            Some(RecordNumber::User(_)) => secrets_kept_from(access, &head),
+            _ => Redaction::default(),
+        };
+        let items = show(connection, tenant, query, &found, (redaction, number)).await?;
         reader.done();
         Ok(SearchPage { items, next_cursor, matched })
     }
@@ -133,6 +151,14 @@ fn ranked(found: &[FoundEntry], matched: Matched, entries: i64) -> Vec<RankedEnt
     let mut ranked: Vec<RankedEntry> = found.iter().map(rank).collect();
     ranked.sort_unstable_by_key(|one| std::cmp::Reverse((one.rank, one.seq)));
     ranked
+}
+
+/// What a number leads to before all else, a call before its result.
+fn numbered_first(numbered: &[(Segment, i64)], found: Vec<RankedEntry>) -> Vec<RankedEntry> {
+    let ranks = (0..).map(|nth| NUMBERED - nth);
+    let first = numbered.iter().zip(ranks).map(|((place, seq), rank)| RankedEntry { place: *place, seq: *seq, rank });
+    let rest = found.into_iter().filter(|one| numbered.iter().all(|(place, _)| *place != one.place));
+    first.chain(rest).collect()
 }
 
 /// Every entry that matches, in no order.
@@ -216,7 +242,9 @@ async fn show(
     tenant: Tenant,
     query: Arc<ParsedQuery>,
     found: &[RankedEntry],
+    (redaction, number): (Redaction, Option<RecordNumber>),
 ) -> Result<Vec<SearchHit>> {
+    let place = number.map(|number| number.to_string());
     let mut places: Vec<Segment> = found.iter().map(|one| one.place).collect();
     places.sort_unstable_by_key(|place| (place.session_id, place.branch, place.from));
     let stored = entries::whole(connection, tenant.0, &join(places)).await?;
@@ -226,11 +254,15 @@ async fn show(
         let mut hits: Vec<(usize, SearchHit)> = Vec::with_capacity(stored.len());
         for stored in &stored {
             let head = &stored.entry.head;
-            let Some((place, rank)) = ranks.get(&head.seq).copied() else { continue };
-            let snippet = query.snippet(&text_of(head.kind, &stored.entry.item));
+            let Some((at, rank)) = ranks.get(&head.seq).copied() else { continue };
+            let mut text = text_of(head.kind, &stored.entry.item);
+            if rank > BEST {
+                redaction.redact_text(&mut text, place.as_deref());
+            }
+            let snippet = query.snippet(&text);
             let (kind, role) = (head.kind.into_str(), head.role.map(|role| role.into_str()));
-            let rank = f64::from(rank) / 1e6;
-            hits.push((place, SearchHit { entry_id: head.id, seq: head.seq, kind, role, snippet, rank }));
+            let rank = f64::from(rank.min(BEST)) / f64::from(BEST);
+            hits.push((at, SearchHit { entry_id: head.id, seq: head.seq, kind, role, snippet, rank }));
         }
         hits.sort_unstable_by_key(|(place, _)| *place);
         hits.into_iter().map(|(_, hit)| hit).collect()

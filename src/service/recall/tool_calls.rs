@@ -1,6 +1,8 @@
 //! The ledger of tool calls and files: every call on the path, however much was compacted.
 
 mod answers;
+mod detail;
+pub(super) mod numbers;
 mod original;
 mod visible;
 
@@ -13,14 +15,12 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::context::elision::arguments;
 use crate::domain::model::call_end::CallEnd;
 use crate::domain::model::compaction::{ElidedPart, SessionFiles};
-use crate::domain::model::message::{CallKind, Message, ToolResult};
+use crate::domain::model::message::{CallKind, Message};
 use crate::domain::model::shape::CallRef;
 use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
-use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::offload::aside;
 use crate::service::core::page::{Page, PageRequest};
@@ -30,15 +30,15 @@ use crate::service::path::batches;
 use crate::service::path::entries::message_of;
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Segment};
-use crate::store::recalls;
-use crate::store::tool_calls::{self, FoundCall};
+use crate::store::tool_calls::FoundCall;
 use answers::CallPosition;
 use visible::Visible;
 
+pub(super) use detail::secrets_kept_from;
+pub use detail::{RecalledItem, ToolCallDetail, UserMessageDetail};
+
 /// A page ends where the entries on it have this many bytes.
 const PAGE_BYTES: usize = 4 << 20;
-/// Occurrences of an id that are looked at together, newest first.
-const CALLS_AT_A_TIME: i64 = 64;
 
 /// One call of the ledger. `status` says what the protocol shows of its end: `returned`, `failed` (an error flag, an exit
 /// code, a status field or a status of HTTP says so), `refused` (it was not let run), `open` (no result yet). That a call
@@ -58,36 +58,6 @@ pub struct ToolCallRow {
     pub elided: bool,
 }
 
-/// A call with its whole original result. What was stored as the echo of a placeholder is answered with what that stands for.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ToolCallDetail {
-    pub tool_call_id: String,
-    pub name: String,
-    #[schema(value_type = Value)]
-    pub arguments: Value,
-    pub kind: CallKind,
-    pub status: CallEnd,
-    pub entry_id: Uuid,
-    pub result_entry_id: Option<Uuid>,
-    pub elided: bool,
-    /// The result's content blocks in the native format; null while the call is open.
-    #[schema(value_type = Option<Vec<Object>>)]
-    pub result: Option<Value>,
-    /// The text of the result; null while the call is open.
-    pub result_text: Option<String>,
-    /// Where the original was found, when not in `result_entry_id`.
-    pub original_entry_id: Option<Uuid>,
-    /// Only a placeholder was ever stored, so there is no original to answer with.
-    pub original_missing: bool,
-}
-
-impl ToolCallDetail {
-    /// How large an answer this makes, about: the result is in it as blocks and as a text.
-    pub fn bytes(&self) -> usize {
-        2 * self.result_text.as_ref().map_or(0, String::len) + 512
-    }
-}
-
 impl Queries {
     /// Every call on the leaf's path in order; a cursor is the place of the next one.
     pub async fn tool_calls(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<ToolCallRow>> {
@@ -104,51 +74,6 @@ impl Queries {
         let write = move || rows(&entries, &answers, &visible);
         let items = aside(write).await??;
         Ok(Page { items, next_cursor: next.map(|(depth, call)| format!("{depth}.{call}")) })
-    }
-
-    /// The newest call of that id on the leaf's path, with its whole result. That a result was fetched which the context
-    /// no longer shows is noted: what is fetched twice stands in the next records.
-    pub async fn tool_call(&self, tenant: Tenant, session_id: Uuid, tool_call_id: &str) -> Result<ToolCallDetail> {
-        let mut connection = self.pool.acquire().await?;
-        let head = self.heads.read(&mut *connection, tenant, session_id).await?;
-        let path = path::segments(&mut connection, tenant.0, head.leaf(), head.is_plain()).await?;
-        let segment = newest_call(&mut connection, tenant, &path, tool_call_id).await?;
-        let segment = segment.ok_or(ServiceError::NotFound("tool call"))?;
-        let stored = entries::whole(&mut connection, tenant.0, &[segment]).await?.pop();
-        let mut entry = stored.map(CallEntry::new).ok_or(ServiceError::NotFound("tool call"))?;
-        let is_it = |call: &CallRef| call.id == tool_call_id;
-        let last = entry.stored.entry.head.shape.calls.iter().rposition(is_it);
-        entry.calls = last.map(|last| last..last + 1).ok_or(ServiceError::NotFound("tool call"))?;
-        let place = (segment.from, entry.calls.start);
-        let answers = answers::of(&mut connection, tenant, &path, &[(tool_call_id, place)]).await?;
-        let visible = Visible::load(&mut connection, tenant, &head, &path).await?;
-        let found = original_of(&mut connection, tenant, session_id, tool_call_id, answers.get(&place)).await?;
-        let mut row = rows(&[entry], &answers, &visible)?.pop().ok_or(ServiceError::NotFound("tool call"))?;
-        if arguments::are_shortened(&row.arguments, tool_call_id)
-            && let Some(whole) = original::arguments(&mut connection, tenant, session_id, tool_call_id).await?
-        {
-            row.arguments = whole;
-        }
-        let (result, original_entry_id) = found.map_or((None, None), |found| (found.result, found.entry_id));
-        if result.is_some() && row.elided {
-            let noted = recalls::note(&mut connection, tenant.0, session_id, tool_call_id, clock::now()).await;
-            // The answer is there all the same.
-            noted.unwrap_or_else(|error| tracing::warn!(%error, "a recall is not noted"));
-        }
-        Ok(ToolCallDetail {
-            tool_call_id: row.tool_call_id,
-            name: row.name,
-            arguments: row.arguments,
-            kind: row.kind,
-            status: row.status,
-            entry_id: row.entry_id,
-            result_entry_id: row.result_entry_id,
-            elided: row.elided,
-            original_missing: row.result_entry_id.is_some() && result.is_none(),
-            original_entry_id,
-            result_text: result.as_ref().map(ToolResult::plain_text),
-            result: result.and_then(|result| serde_json::to_value(result.content).ok()),
-        })
     }
 
     /// The files that the calls on the whole path read, changed and named.
@@ -239,50 +164,6 @@ fn calls_of(entries: &[CallEntry]) -> impl Iterator<Item = (CallPosition, &CallR
         let head = &entry.stored.entry.head;
         entry.calls.clone().filter_map(|call| Some(((head.depth, call), head.shape.calls.get(call)?)))
     })
-}
-
-/// Where the newest call of that id on a path is.
-async fn newest_call(
-    connection: &mut PgConnection,
-    tenant: Tenant,
-    path: &[Segment],
-    call_id: &str,
-) -> Result<Option<Segment>> {
-    let mut sessions: Vec<Uuid> = path.iter().rev().map(|segment| segment.session_id).collect();
-    sessions.dedup();
-    for session_id in sessions {
-        let mut seq = i64::MAX;
-        loop {
-            let most = CALLS_AT_A_TIME;
-            let found = tool_calls::calls_before(&mut *connection, tenant.0, session_id, call_id, seq, most).await?;
-            let on_path = found.iter().find(|(_, branch, depth)| path::holds(path, session_id, *branch, *depth));
-            if let Some((_, branch, depth)) = on_path {
-                return Ok(Some(Segment { session_id, branch: *branch, from: *depth, to: *depth }));
-            }
-            let Some((last, _, _)) = found.last() else { break };
-            seq = *last;
-        }
-    }
-    Ok(None)
-}
-
-/// The whole result that answers a call, where there is one.
-async fn original_of(
-    connection: &mut PgConnection,
-    tenant: Tenant,
-    session_id: Uuid,
-    call_id: &str,
-    answer: Option<&FoundCall>,
-) -> Result<Option<original::OriginalResult>> {
-    let Some(answer) = answer else { return Ok(None) };
-    let stored = entries::whole(&mut *connection, tenant.0, &[answer.segment()]).await?;
-    let message = stored.first().map_or(Ok(None), message_of)?;
-    match message.and_then(|message| message.tool_results().nth(answer.nth()).cloned()) {
-        Some(result) => {
-            original::result(connection, tenant, session_id, call_id, answer.entry_id, result).await.map(Some)
-        }
-        None => Ok(None),
-    }
 }
 
 fn rows(

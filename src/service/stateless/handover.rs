@@ -53,6 +53,8 @@ pub struct HandoverRequest {
     pub system: Option<Box<RawValue>>,
     /// In place of the template's.
     pub prompt: Option<String>,
+    /// Notes that a caller or a hook gave to the session that keeps it.
+    pub given: Option<String>,
 }
 
 /// What takes the place of a transcript.
@@ -162,8 +164,8 @@ impl Stateless {
             focus_topic: None,
         };
         let (head, loaded) = self.read(tenant, &transcript, settings).await?;
-        let bytes = load(&transcript.items);
-        let plan = offload(bytes, move || WholePlan::of(tenant, head, loaded, staying)).await??;
+        let (bytes, given) = (load(&transcript.items), request.given);
+        let plan = offload(bytes, move || WholePlan::of(tenant, head, loaded, (staying, given))).await??;
         let failed = |detail| ServiceError::Conflict { code: ConflictCode::SummaryFailed, detail };
         let outcome = match &plan.work {
             Some(work) => trace::stage("summarise", by.summarise(work)).await.map_err(failed)?,
@@ -174,7 +176,12 @@ impl Stateless {
 }
 
 impl WholePlan {
-    fn of(tenant: Tenant, head: Head, loaded: PathSlice, staying: Staying) -> Result<WholePlan> {
+    fn of(
+        tenant: Tenant,
+        head: Head,
+        loaded: PathSlice,
+        (staying, given): (Staying, Option<String>),
+    ) -> Result<WholePlan> {
         let (id, started) = (clock::new_id(), clock::now());
         let pinned_entry_ids = match staying {
             Staying::OfUser => kept_messages(&loaded, &head.settings)?,
@@ -188,7 +195,7 @@ impl WholePlan {
         };
         let about = About { tenant, session_id: Uuid::nil(), compaction_id: Some(id) };
         let unplanned = PlannedCompaction::unplanned(&head, about, loaded, settings);
-        let asked = PlannedCompaction { strategy, tells_anchors: true, ..unplanned };
+        let asked = PlannedCompaction { strategy, given, tells_anchors: true, ..unplanned };
         let heads = &asked.loaded.heads;
         let plan = prepare_at(heads, asked.loaded.compaction(), &asked.settings, heads.len());
         let planned = Arc::new(asked.with(plan));

@@ -29,6 +29,9 @@ const ITEM: &str = "e.item";
 /// Entries that make calls: a shape is written with its calls first and leaves out what it has none of.
 const CALLS: &str = r#"AND starts_with(e.shape, '{"calls"')"#;
 
+/// Entries in the user's role.
+const BY_USERS: &str = "AND e.role = 'user'";
+
 /// The heads of a path's segments, in path order. The items are not read.
 pub async fn heads(
     connection: &mut PgConnection,
@@ -127,6 +130,25 @@ pub fn with_calls<'e>(
     limit: Option<i64>,
 ) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
     load(executor, tenant, portion, ITEM, CALLS, limit)
+}
+
+/// The heads of those entries of one portion of a path that make calls, in path order; `limit` of them at most.
+pub fn heads_with_calls<'e>(
+    executor: impl PgExecutor<'e> + 'e,
+    tenant: Uuid,
+    portion: &[Segment],
+    limit: i64,
+) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
+    load(executor, tenant, portion, NO_ITEM, CALLS, Some(limit))
+}
+
+/// The heads of those entries of one portion of a path that are in the user's role, in path order.
+pub fn heads_by_users<'e>(
+    executor: impl PgExecutor<'e> + 'e,
+    tenant: Uuid,
+    portion: &[Segment],
+) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
+    load(executor, tenant, portion, NO_ITEM, BY_USERS, None)
 }
 
 fn load<'e>(

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::numbers::linked;
 use crate::domain::compaction::result::CompactionResult;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::service::compaction::Compaction;
@@ -32,7 +33,7 @@ pub fn show(one: &Compaction, result: &CompactionResult, record: Option<&Compact
             section.card aria-labelledby="summary" {
                 h2 #summary { "The summary, as the model sees it" }
                 @let all = result.entry_id.map(|entry| format!("{}/entries/{entry}", home(one.session_id)));
-                (visible::text(summary, CHARS, all.as_deref()))
+                (visible::text_as(summary, CHARS, all.as_deref(), |shown| linked(shown, one.id)))
                 (identifiers(result))
                 (files("Changed", &result.details.modified_files))
                 (files("Read", &result.details.read_files))

@@ -48,7 +48,7 @@ pub async fn show(
     let page = PageRequest { limit: LIMIT, after: after.map(str::to_owned) };
     let found = match q {
         "" => None,
-        q => match ui.services.queries.search(viewer.tenant, id, q, page).await {
+        q => match ui.services.queries.search(viewer.access, id, q, page).await {
             Ok(found) => Some(found),
             Err(error) => return told(&wanted, &viewer, id, q, words::refused(error)),
         },

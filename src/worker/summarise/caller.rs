@@ -80,7 +80,7 @@ impl<'a> Caller<'a> {
         }
         let budget = config.output_budget(task.max_output_tokens);
         let room = (prefix.tokens / NUMBERED_SHARE).clamp(LEAST_SHOWN, NUMBERED);
-        let asked = SummaryTask { max_output_tokens: budget.answer, room, ..task.clone() };
+        let asked = SummaryTask { max_output_tokens: budget.answer, room, background: None, ..task.clone() };
         let size = count_text(Estimator::O200k, &instruction(&asked, prefix)).saturating_add(budget.total());
         (prefix.tokens.saturating_add(size.into()) <= config.context_window.into()).then_some(asked)
     }

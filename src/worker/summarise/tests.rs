@@ -31,6 +31,7 @@ fn task(part: SummaryPart, messages: usize) -> SummaryTask {
         previous: None,
         messages: (0..messages).map(said).collect(),
         source: None,
+        background: None,
         newer_from: None,
         shown: None,
         room: USUAL_ROOM,

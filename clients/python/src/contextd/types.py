@@ -1887,6 +1887,43 @@ class RebuildContext(TypedDict):
     """422 `context_does_not_fit` where what must be kept is larger."""
 
 
+class ToolCallDetail(TypedDict):
+    """A call with its whole original result. What was stored as the echo of a placeholder is answered with what that stands for."""
+    arguments: Any
+    elided: bool
+    entry_id: str
+    kind: CallKind
+    name: str
+    original_entry_id: NotRequired[str | None]
+    """Where the original was found, when not in `result_entry_id`."""
+    original_missing: bool
+    """Only a placeholder was ever stored, so there is no original to answer with."""
+    result: NotRequired[list[dict[str, Any]] | None]
+    """The result's content blocks in the native format; null while the call is open."""
+    result_entry_id: NotRequired[str | None]
+    result_text: NotRequired[str | None]
+    """The text of the result; null while the call is open."""
+    status: CallEnd
+    tool_call_id: str
+
+
+class UserMessageDetail(TypedDict):
+    """A message of the user's own, by its number in a record: `u12` is the twelfth on the path. For a key that may only read,
+    secrets are replaced as in the record."""
+    content: list[dict[str, Any]]
+    """The message's content blocks in the native format."""
+    elided: bool
+    """The context at this leaf does not show it."""
+    entry_id: str
+    number: str
+    text: str
+    """The text of the message."""
+
+
+RecalledItem: TypeAlias = ToolCallDetail | UserMessageDetail
+"""What an id of a call or a number of a record leads to."""
+
+
 class RefusedText(TypedDict):
     """The newest text of a model that was refused as a compaction's summary."""
     compaction_id: str
@@ -2151,26 +2188,6 @@ class Timeline(TypedDict):
     reserve_tokens: int
     session_id: str
     window: int
-
-
-class ToolCallDetail(TypedDict):
-    """A call with its whole original result. What was stored as the echo of a placeholder is answered with what that stands for."""
-    arguments: Any
-    elided: bool
-    entry_id: str
-    kind: CallKind
-    name: str
-    original_entry_id: NotRequired[str | None]
-    """Where the original was found, when not in `result_entry_id`."""
-    original_missing: bool
-    """Only a placeholder was ever stored, so there is no original to answer with."""
-    result: NotRequired[list[dict[str, Any]] | None]
-    """The result's content blocks in the native format; null while the call is open."""
-    result_entry_id: NotRequired[str | None]
-    result_text: NotRequired[str | None]
-    """The text of the result; null while the call is open."""
-    status: CallEnd
-    tool_call_id: str
 
 
 class TreeNode(TypedDict):

@@ -7,6 +7,7 @@ use super::{MAX_ID, MAX_NAME, opaque, parts};
 use crate::domain::format::field::{object, required_string, string};
 use crate::domain::format::keys::{Object, fail, only, without};
 use crate::domain::format::outgoing::is_word;
+use crate::domain::model::approval::{self, McpApproval};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
@@ -49,7 +50,7 @@ fn read_typed(item: &Object, kind: &str, needs_repair: &mut bool) -> Result<Mess
         "additional_tools" | "configuration_update" => {
             Ok(Message::new(Role::System, vec![Block::Raw(opaque(item.clone()))]))
         }
-        "mcp_approval_response" => Ok(Message::new(Role::User, vec![Block::Raw(opaque(item.clone()))])),
+        approval::RESPONSE => Ok(Message::new(Role::User, vec![read_approval(item)])),
         _ => {
             if let Some(tool) = AgentTool::by_call(kind) {
                 return assistant(Block::ToolCall(read_agent_call(item, tool)?));
@@ -217,13 +218,36 @@ fn agent_call_id(item: &Object, keys: &[&str]) -> Result<(String, CallKind), Ite
     }
 }
 
+/// A refusal is the end of the call that waited for it. Leave to run it is none: the result is to come.
+fn read_approval(item: &Object) -> Block {
+    let whole = opaque(item.clone());
+    let Some(refusal) = McpApproval::of(&whole).filter(|answer| !answer.is_given) else { return Block::Raw(whole) };
+    let (tool_call_id, content) = (refusal.request.to_owned(), refusal.reason.map(Block::text).into_iter().collect());
+    let (kind, opaque) = (CallKind::Server, Some(whole));
+    Block::ToolResult(ToolResult { tool_call_id, name: None, content, is_error: true, kind, opaque })
+}
+
 fn read_hosted(item: &Object, kind: &str) -> Option<Vec<Block>> {
     let (name, arguments) = tools::hosted_call(kind, item)?;
-    let id = item.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let of = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (id, request, own) = (of("id"), of(approval::REQUEST_ID), Some(opaque(item.clone())));
+    let waits = kind == approval::REQUEST;
+    if waits && id.is_empty() {
+        return None;
+    }
     let (content, is_error) = tools::hosted_result(kind, item);
-    let result =
-        ToolResult { tool_call_id: id.clone(), name: None, content, is_error, kind: CallKind::Server, opaque: None };
-    let opaque = Some(opaque(item.clone()));
-    let call = ToolCall { id, name, arguments, arguments_text: None, kind: CallKind::Server, opaque };
-    Some(vec![Block::ToolCall(call), Block::ToolResult(result)])
+    let result = |tool_call_id: String, name: Option<String>, opaque: Option<Opaque>| {
+        Block::ToolResult(ToolResult { tool_call_id, name, content, is_error, kind: CallKind::Server, opaque })
+    };
+    if !request.is_empty() {
+        // The call stands where it was asked for.
+        return Some(vec![result(request, Some(name), own)]);
+    }
+    let (kind, opaque) = (CallKind::Server, own);
+    let call = ToolCall { id: id.clone(), name, arguments, arguments_text: None, kind, opaque };
+    let mut blocks = vec![Block::ToolCall(call)];
+    if !waits {
+        blocks.push(result(id, None, None));
+    }
+    Some(blocks)
 }

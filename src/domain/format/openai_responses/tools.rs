@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::parts;
 use crate::domain::format::keys::Object;
+use crate::domain::model::approval;
 use crate::domain::model::message::{Block, ToolResult};
 
 /// A built-in tool that the agent runs.
@@ -134,7 +135,7 @@ pub fn hosted_call(kind: &str, item: &Object) -> Option<(String, Value)> {
         "file_search_call" => ("file_search".into(), json!({"queries": field("queries")})),
         "code_interpreter_call" => ("code_interpreter".into(), json!({"code": field("code")})),
         "image_generation_call" => ("image_generation".into(), json!({"prompt": field("revised_prompt")})),
-        "mcp_call" => {
+        "mcp_call" | approval::REQUEST => {
             let text = item.get("arguments").and_then(Value::as_str).unwrap_or_default();
             let name = item.get("name").and_then(Value::as_str).unwrap_or("mcp");
             (name.to_owned(), serde_json::from_str(text).unwrap_or_else(|_| text.into()))

@@ -81,13 +81,18 @@ fn says_nothing(content: Option<&Value>) -> bool {
     match content {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.is_empty(),
-        Some(Value::Array(parts)) => parts.iter().all(is_empty_text),
+        Some(Value::Array(parts)) => parts.iter().all(|part| is_empty_text(part) || is_empty_of("refusal", part)),
         _ => false,
     }
 }
 
 fn is_empty_text(part: &Value) -> bool {
-    part.get("type").is_some_and(|kind| kind == "text") && part.get("text").is_some_and(|text| *text == "")
+    is_empty_of("text", part)
+}
+
+/// A part says what it says in a field of its kind's name.
+fn is_empty_of(kind: &str, part: &Value) -> bool {
+    part.get("type").is_some_and(|its| its == kind) && part.get(kind).is_some_and(|text| *text == "")
 }
 
 fn is_filled(value: &Value, key: &str) -> bool {

@@ -217,6 +217,19 @@ fn responses() -> Strategy1 {
             ("name", name(), 1.0),
             ("arguments", arguments_text(), 1.0),
             ("output", text(), 0.5),
+            ("approval_request_id", one_of(json!(["m1", "a", "", null])), 0.4),
+        ]),
+        object(vec![
+            kind("mcp_approval_request"),
+            own_id(),
+            ("name", name(), 1.0),
+            ("arguments", arguments_text(), 1.0),
+        ]),
+        object(vec![
+            kind("mcp_approval_response"),
+            ("approval_request_id", one_of(json!(["m1", "a", "", null])), 1.0),
+            ("approve", one_of(json!([true, false])), 1.0),
+            ("reason", text(), 0.5),
         ]),
         object(vec![
             kind("tool_search_call"),
@@ -350,6 +363,27 @@ proptest! {
     fn what_is_rebuilt_of_whatever_can_be_read_is_valid((source, items) in items()) {
         for target in Format::OF_CONTEXTS {
             faults(source, &items, *target).map_err(TestCaseError::fail)?;
+        }
+    }
+}
+
+/// Found by the random ones: what is empty beside thinking leaves the thinking alone.
+#[test]
+fn what_leaves_thinking_alone_leaves_nothing() {
+    let items = [
+        (
+            Format::OpenaiChat,
+            json!({"role": "assistant", "reasoning_content": "hm", "content": [{"type": "refusal", "refusal": ""}]}),
+        ),
+        (
+            Format::OpenaiChat,
+            json!({"role": "assistant", "reasoning_details": [{"text": "hm"}],
+            "content": [{"type": "text", "text": ""}, {"type": "refusal", "refusal": ""}]}),
+        ),
+    ];
+    for (source, item) in items {
+        for target in Format::OF_CONTEXTS {
+            faults(source, &[item.to_string()], *target).unwrap();
         }
     }
 }

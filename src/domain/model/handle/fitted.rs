@@ -8,7 +8,7 @@ pub const MOST_BYTES: usize = 128 << 10;
 
 /// What is let go of, in this order: each takes about half of what there is, and says false where nothing is left.
 /// The summary itself tells of most of it.
-const LET_GO: [fn(&mut CompactionRecord) -> bool; 3] = [files, body, end_of_summary];
+const LET_GO: [fn(&mut CompactionRecord) -> bool; 4] = [files, body, given, end_of_summary];
 
 /// The part of a record that outlives its session: what is shown, and what the next summary goes on from.
 pub fn portable(record: &CompactionRecord) -> CompactionRecord {
@@ -17,6 +17,7 @@ pub fn portable(record: &CompactionRecord) -> CompactionRecord {
         summary_body: record.summary_body.clone(),
         details: record.details.clone(),
         from_hook: record.from_hook,
+        given: record.given.clone(),
         by_handle: true,
         ..CompactionRecord::default()
     }
@@ -41,6 +42,11 @@ fn files(record: &mut CompactionRecord) -> bool {
 /// The next summary then starts from the whole of this one.
 fn body(record: &mut CompactionRecord) -> bool {
     record.summary_body.take().is_some()
+}
+
+/// The summary quotes their beginning and end, or tells of them.
+fn given(record: &mut CompactionRecord) -> bool {
+    record.given.take().is_some()
 }
 
 /// The last quarter of a summary that alone is too much. It stays framed.

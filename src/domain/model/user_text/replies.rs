@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::super::approval;
 use super::super::message::ToolResult;
 
 /// Words of the user's in a result.
@@ -32,6 +33,9 @@ static PAIR: LazyLock<Option<Regex>> =
 /// The user's words in the result of a call of this tool. A refusal is told by the harness' own text in a failed result: what a
 /// tool prints is nobody's word.
 pub fn replies(tool: &str, result: &ToolResult) -> Vec<Reply> {
+    if approval::is_refusal(result) {
+        return said_to_call(&result.plain_text()).into_iter().collect();
+    }
     if result.is_error {
         return refusal(&result.plain_text()).into_iter().collect();
     }
@@ -40,7 +44,11 @@ pub fn replies(tool: &str, result: &ToolResult) -> Vec<Reply> {
 
 fn refusal(text: &str) -> Option<Reply> {
     let (_, said) = text.strip_prefix(REFUSED)?.split_once(WHY)?;
-    let said = said.split(REMARK).next().unwrap_or(said).trim();
+    said_to_call(said.split(REMARK).next().unwrap_or(said))
+}
+
+fn said_to_call(said: &str) -> Option<Reply> {
+    let said = said.trim();
     said.chars().any(char::is_alphanumeric).then(|| Reply { question: None, said: said.to_owned() })
 }
 

@@ -8,14 +8,13 @@ use crate::domain::model::message::{Message, Role};
 use crate::domain::record::evidence::WeighedNotes;
 use crate::domain::record::evidence::sections;
 use crate::domain::record::evidence::told::SummaryEvidence;
-use crate::domain::record::given;
-use crate::domain::record::notice;
+use crate::domain::record::{is_record, notice};
 use crate::domain::redaction::Redaction;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::summary::{focus, framing};
 use crate::domain::tokens;
 use crate::service::compaction::summarise::SummaryOutcome;
-use crate::service::compaction::work::CompactionWork;
+use crate::service::compaction::work::{CompactionWork, RecordTask};
 
 /// A summary, framed, and what was measured on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,7 +27,7 @@ pub(crate) struct SummaryDraft {
 }
 
 /// Notes have one part in so many of a record's room beside them for what they lack.
-const BESIDE_SHARE: u64 = 10;
+pub(crate) const BESIDE_SHARE: u64 = 10;
 
 /// Puts the summary message together: body, what it lacks, framing.
 pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
@@ -53,6 +52,7 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         let record = CompactionRecord {
             elisions: outline.elisions.clone(),
             details: outline.files.clone(),
+            given: outline.given.clone(),
             ..CompactionRecord::default()
         };
         return SummaryDraft { record, identifiers, evidence: None };
@@ -67,17 +67,23 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     // Whoever wrote it: a model, the caller, a hook, or an earlier compaction that knew fewer rules.
     let redaction = Redaction::of(&work.settings.redact);
     let body = redaction.redact(&body, None).into_owned();
-    if outcome.builtin || outline.told.is_some() { recorded(work, body) } else { noted(work, outcome, body) }
+    if outcome.builtin || outline.told.is_some() {
+        return framed(work, body, framing::RECORD_PREFIX);
+    }
+    let is_somebodys = !counts(work.strategy) || work.given_summary.is_some();
+    if let Some(record) = work.record.as_ref().filter(|_| is_somebodys) {
+        return noted(work, outcome, body, record);
+    }
+    // What was there before stays, with how much was left out now.
+    let prefix = if is_record(&body) { framing::RECORD_PREFIX } else { framing::NOTES_PREFIX };
+    framed(work, body, prefix)
 }
 
 /// Notes of a model, a caller or a hook, with what they lack beside them. Of a model's, what nothing shows is marked; with
 /// the caller's own prompt, and of what was given, it is only counted.
-fn noted(work: &CompactionWork, outcome: &SummaryOutcome, body: String) -> SummaryDraft {
+fn noted(work: &CompactionWork, outcome: &SummaryOutcome, body: String, record: &RecordTask) -> SummaryDraft {
     let settings = &work.settings;
-    let (source, room) = match &work.record {
-        Some(record) => (record.source.clone(), record.room),
-        None => Default::default(),
-    };
+    let source = &record.source;
     let path = source.path_numbers();
     let weighed = WeighedNotes::of(&body, sections::of_template(settings.template), &path);
     let had_numbers = work.summary_task.as_ref().is_some_and(|task| task.prompt.is_none() && task.shown.is_none());
@@ -85,16 +91,16 @@ fn noted(work: &CompactionWork, outcome: &SummaryOutcome, body: String) -> Summa
     let body = if is_ours { weighed.marked.clone() } else { body };
     let body = with_focus(body, work, work.allowance().focus());
     let cited = weighed.cited(&path);
-    let beside = source.beside(&body, &cited, room / BESIDE_SHARE);
+    let beside = source.beside(&body, &cited, record.room / BESIDE_SHARE);
     let summary = framing::frame(settings, framing::NOTES_PREFIX, &body, &beside);
     let identifiers = IdentifierReport::of(&work.outline.weighty, &body, &summary);
-    let evidence = work.record.as_ref().map(|_| SummaryEvidence::of(&weighed, &path));
+    let evidence = Some(SummaryEvidence::of(&weighed, &path));
     SummaryDraft { record: summarised(work, summary, body), identifiers, evidence }
 }
 
 /// A record stands by itself: all that code could add is quoted in it.
-fn recorded(work: &CompactionWork, body: String) -> SummaryDraft {
-    let summary = framing::frame(&work.settings, framing::RECORD_PREFIX, &body, "");
+fn framed(work: &CompactionWork, body: String, prefix: &str) -> SummaryDraft {
+    let summary = framing::frame(&work.settings, prefix, &body, "");
     let identifiers = IdentifierReport::of(&work.outline.weighty, &body, &body);
     SummaryDraft { record: summarised(work, summary, body), identifiers, evidence: None }
 }
@@ -111,9 +117,10 @@ fn summarised(work: &CompactionWork, summary: String, body: String) -> Compactio
         summary_tokens: counted.total,
         details: outline.files.clone(),
         from_hook: outline.from_caller,
-        given: outline.previous.as_ref().filter(|_| !outline.from_caller).and_then(given::notes),
+        given: outline.given.clone().filter(|_| !outline.from_caller),
         chapters: outline.previous.as_ref().map(|record| record.chapters.clone()).unwrap_or_default(),
         numbers: work.numbers,
+        marks: work.marks.clone(),
         ..CompactionRecord::default()
     }
 }

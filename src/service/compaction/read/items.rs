@@ -33,6 +33,8 @@ pub(crate) struct ReadItems {
     /// For a model that is to summarise them afresh.
     pub originals: Option<ReplacedOriginals>,
     pub source: Option<RecordSource>,
+    /// Of the system prompt.
+    pub background: Option<Arc<str>>,
 }
 
 /// The entries of a view, on their way past.

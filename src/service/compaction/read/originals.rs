@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use crate::domain::model::message::{Message, Role};
-use crate::domain::model::record_numbers::RecordNumbers;
+use crate::domain::model::record_numbers::{NumberMarks, RecordNumbers};
 use crate::domain::model::user_text::attributed;
-use crate::domain::record::{RecordPlace, RecordSource, given};
+use crate::domain::record::{RecordPlace, RecordSource, without_given};
 use crate::domain::redaction::Redaction;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::core::error::Result;
@@ -25,6 +25,7 @@ pub(crate) struct RecordReading {
     redaction: Redaction,
     /// What an earlier compaction knows of the numbers, until the reading is there.
     known: Option<RecordNumbers>,
+    marks: NumberMarks,
     source: RecordSource,
 }
 
@@ -37,8 +38,7 @@ impl RecordReading {
         let known = planned.loaded.record().and_then(|record| record.numbers);
         let stay = plan.anchors.iter().chain(&plan.kept);
         let redaction = Redaction::of(&planned.settings.redact);
-        let given = planned.loaded.record().and_then(given::notes);
-        let given = given.map(|notes| redaction.redact(&notes, None).into_owned());
+        let given = planned.given().map(|notes| redaction.redact(&notes, None).into_owned());
         Some(RecordReading {
             end,
             stay: stay.filter_map(|index| heads.get(*index)).map(|head| head.id).collect(),
@@ -48,9 +48,10 @@ impl RecordReading {
                 Some(RunningPlace::Stands(_)) | None => None,
             },
             agents: planned.settings.agents.clone(),
-            redaction,
             known: known.filter(|known| known.depth < end),
-            source: RecordSource::default().with_given(given),
+            marks: planned.loaded.record().map(|record| record.marks.clone()).unwrap_or_default(),
+            source: RecordSource::default().with_given(given).with_redaction(redaction.clone()),
+            redaction,
         })
     }
 
@@ -63,24 +64,14 @@ impl RecordReading {
     pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let head = &stored.entry.head;
         if let Some(known) = self.known.filter(|known| head.depth >= known.depth) {
-            self.source.skip_to(known);
+            self.source.skip_to(known, &self.marks);
             self.known = None;
         }
         let bytes = stored.entry.item.len();
-        if let Some(record) = stored.handle() {
-            // The originals are not here.
-            let told = record.summary_body.as_ref().or(record.summary.as_ref());
-            if let Some(told) = told {
-                let notes = Message::text(Role::CompactionSummary, self.redaction.redact(told, None));
-                self.source.take_before(notes, (RecordPlace::Told, None), head.depth, bytes);
-            }
+        if let Some(notes) = of_handle(stored, &self.redaction) {
+            self.source.take_before(notes, (RecordPlace::Told, None), head.depth, bytes);
         }
-        if !head.is_visible() {
-            return Ok(());
-        }
-        let Some(message) = message_of(stored)? else { return Ok(()) };
-        let mut message = attributed(message, &self.agents);
-        self.redaction.redact_message(&mut message, None);
+        let Some(message) = said(stored, &self.agents)? else { return Ok(()) };
         if head.depth >= self.end {
             self.source.take_behind(message, Some(head.id));
             return Ok(());
@@ -97,4 +88,21 @@ impl RecordReading {
     pub(crate) fn finish(self) -> RecordSource {
         self.source
     }
+}
+
+/// What a handle stands for: the originals are not here.
+pub(crate) fn of_handle(stored: &StoredEntry, redaction: &Redaction) -> Option<Message> {
+    let record = stored.handle()?;
+    let told = record.summary_body.as_ref().or(record.summary.as_ref())?;
+    // Those it carries are quoted by themselves.
+    let told = if record.given.is_some() { without_given(told) } else { told.clone() };
+    Some(Message::text(Role::CompactionSummary, redaction.redact(&told, None)))
+}
+
+/// The message of an entry as a record's source takes it, which redacts it by its number.
+pub(crate) fn said(stored: &StoredEntry, agents: &[String]) -> Result<Option<Message>> {
+    if !stored.entry.head.is_visible() {
+        return Ok(None);
+    }
+    Ok(message_of(stored)?.map(|message| attributed(message, agents)))
 }

@@ -11,6 +11,7 @@ use crate::domain::compaction::strategy::{self, counts};
 use crate::domain::context::view::{ViewItem, unchanged_tokens};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists};
 use crate::domain::model::message::{Message, Role};
+use crate::domain::model::record_numbers::NumberMarks;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::record::RecordSource;
@@ -78,6 +79,7 @@ pub(crate) fn elision_outline(
         elisions: elided.merged,
         from_caller: record.is_some_and(|record| record.from_hook),
         unchanged,
+        given: None,
         previous,
     };
     Ok(work(planned, strategy, outline, None, 0))
@@ -142,7 +144,7 @@ pub(super) fn summary_outline(
     read: ReadItems,
     elided: ProposedElisions,
 ) -> Result<CompactionWork> {
-    let ReadItems { reading, originals, source } = read;
+    let ReadItems { reading, originals, source, background } = read;
     let loaded = &planned.loaded;
     let previous = loaded.record().cloned();
     let record = previous.as_ref();
@@ -172,6 +174,7 @@ pub(super) fn summary_outline(
     told.extend(messages(turn_prefix));
     let source = source.map(Arc::new);
     let task = if counting { None } else { task(planned, allowance, told, source.clone(), replaced_tokens) };
+    let task = task.map(|task| SummaryTask { background, ..task });
     let Some(first_kept) = kept_from(loaded, plan.first_kept).or_else(|| behind_all(loaded, plan)) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
@@ -207,6 +210,7 @@ pub(super) fn summary_outline(
         mask_freed: elided.mask_freed,
         from_caller: planned.request.summary.is_some(),
         unchanged,
+        given: planned.given(),
         previous,
     };
     let replaced = plan.tokens_to_summarize + previous_tokens;
@@ -216,12 +220,13 @@ pub(super) fn summary_outline(
     };
     let work = work(planned, used, outline, task, replaced_tokens);
     let numbers = source.as_ref().and_then(|source| source.numbers());
+    let marks = source.as_ref().map(|source| source.marks()).unwrap_or_default();
     let record = source.map(|source| RecordTask { source, room });
     // No summariser is asked where messages are counted out: their record is written with the plan.
     let told = record.as_ref().filter(|_| notes && planned.request.summary.is_none());
     let told = told.and_then(|record| record.written(planned.settings.estimator));
     let work = CompactionWork { outline: Outline { told, ..work.outline }, ..work };
-    Ok(CompactionWork { numbers, record, ..work })
+    Ok(CompactionWork { numbers, marks, record, ..work })
 }
 
 /// A record may take a sixth of the usable window however much stays beside it: in a small window what the user asked for is
@@ -340,6 +345,7 @@ fn work(
         summary_task,
         record: None,
         numbers: None,
+        marks: NumberMarks::default(),
         upstream: planned.settings.upstream.clone(),
         given_summary: planned.request.summary.clone(),
         replaced_tokens,

@@ -41,6 +41,7 @@ pub(super) fn task(
         previous,
         messages: messages.into(),
         source,
+        background: None,
         newer_from,
         shown: None,
         room: USUAL_ROOM,

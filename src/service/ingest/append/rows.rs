@@ -18,7 +18,7 @@ use crate::domain::model::item::Item;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::model::open_calls::OpenCalls;
 use crate::domain::model::shape::Shape;
-use crate::domain::record::ending;
+use crate::domain::record::{ending, given};
 use crate::domain::settings::Settings;
 use crate::domain::tokens;
 use crate::domain::tokens::report::{Disbelief, Reported, Verdict};
@@ -99,6 +99,8 @@ pub struct Planner<'a> {
     orphans: Vec<(usize, i64, String)>,
     /// Entries before the first item that are shown beside a handle; looked for only where there is one.
     beside: Vec<Uuid>,
+    /// The notes that a caller or a hook gave before a handle.
+    given: Option<String>,
 }
 
 impl<'a> Planner<'a> {
@@ -132,6 +134,7 @@ impl<'a> Planner<'a> {
             rebased: false,
             orphans: Vec::new(),
             beside: Vec::new(),
+            given: None,
         }
     }
 
@@ -172,7 +175,7 @@ impl<'a> Planner<'a> {
             self.planned.state.open_calls = open_calls(connection, tenant, cursor).await?;
         }
         if items.iter().any(ReadItem::is_handle) && cursor.id.is_some() {
-            self.beside = shown_beside(connection, tenant, cursor).await?;
+            (self.beside, self.given) = shown_beside(connection, tenant, cursor).await?;
         }
         let (mut file_root, mut aside): (Option<AppendPosition>, Option<AppendPosition>) = (None, None);
         for item in items {
@@ -431,6 +434,7 @@ impl<'a> Planner<'a> {
             let here = self.planned.entries.iter().map(|entry| &entry.head).filter(|head| handle::stays(head));
             record.anchors = self.beside.iter().copied().chain(here.map(|head| head.id)).collect();
             record.first_kept_entry_id = id.to_string();
+            record.given = record.given.or_else(|| self.given.clone());
             return Some(record);
         }
         if let Some(first_kept) = self.here.get(&record.first_kept_entry_id).and_then(|cursor| cursor.id) {
@@ -530,15 +534,20 @@ async fn open_calls(connection: &mut PgConnection, tenant: Tenant, at: AppendPos
     in_place(load_of_heads(&path.heads), apply_all).await
 }
 
-/// The entries of a place's view that a handle behind them is shown beside.
-async fn shown_beside(connection: &mut PgConnection, tenant: Tenant, at: AppendPosition) -> Result<Vec<Uuid>> {
+/// The entries of a place's view that a handle behind them is shown beside, and the notes that were given before it: whoever
+/// sealed the handle may not have known them.
+async fn shown_beside(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    at: AppendPosition,
+) -> Result<(Vec<Uuid>, Option<String>)> {
     let leaf = Leaf { session_id: at.session_id, branch: at.branch, depth: at.depth };
     let path = view::load_path(connection, tenant, leaf, false, ReadMode::Heads).await?.fold();
     let shown = path.view().into_iter().filter_map(|item| match item {
         ViewItem::Entry { index, .. } => path.heads.get(index),
         ViewItem::Summary { .. } => None,
     });
-    Ok(shown.filter(|head| handle::stays(head)).map(|head| head.id).collect())
+    Ok((shown.filter(|head| handle::stays(head)).map(|head| head.id).collect(), path.record().and_then(given::notes)))
 }
 
 /// Notes how the calls ended that the item's results answer.

@@ -28,6 +28,7 @@ from ..types import (
     ToolCallRow,
     ToolCallRowPage,
     Trigger,
+    UserMessageDetail,
     VfsFolder,
     WriteChapters,
 )
@@ -180,8 +181,12 @@ class AsyncToolCalls(AsyncResource):
         return AsyncPager(self._transport, Call("GET", path("/v1/sessions/{}/tool-calls", session_id), query=query))
 
     async def get(self, session_id: str, tool_call_id: str) -> ToolCallDetail:
-        """Gives a call with its whole original result."""
+        """Gives a call with its whole original result, by its id or by its number in the record (`#47`)."""
         return await self._send(Call("GET", path("/v1/sessions/{}/tool-calls/{}", session_id, tool_call_id)))
+
+    async def user_message(self, session_id: str, number: int) -> UserMessageDetail:
+        """Gives a message of the user's own, by its number in the record: 12 for `u12`."""
+        return await self._send(Call("GET", path("/v1/sessions/{}/tool-calls/{}", session_id, f"u{number}")))
 
 
 class AsyncChapters(AsyncResource):

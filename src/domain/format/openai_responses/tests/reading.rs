@@ -41,6 +41,10 @@ fn every_kind_of_item_comes_back_whole() {
         json!({"type": "mcp_list_tools", "id": "m", "tools": []}),
         json!({"type": "mcp_approval_request", "id": "m", "name": "n", "arguments": "{}"}),
         json!({"type": "mcp_approval_response", "approval_request_id": "m", "approve": true}),
+        json!({"type": "mcp_approval_response", "approval_request_id": "m", "approve": true, "reason": "yes"}),
+        json!({"type": "mcp_approval_response", "id": "r", "approval_request_id": "m", "approve": false, "reason": "no"}),
+        json!({"type": "mcp_approval_response", "approval_request_id": "m", "approve": false, "reason": null}),
+        json!({"type": "mcp_call", "id": "mcp", "approval_request_id": "m", "name": "n", "arguments": "{}", "output": "o"}),
         json!({"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "s"}], "encrypted_content": "e", "content": null}),
         json!({"type": "compaction", "id": "c", "encrypted_content": "e"}),
         json!({"type": "additional_tools", "role": "developer", "tools": []}),
@@ -80,6 +84,27 @@ fn calls_and_results_are_told_by_who_runs_them() {
     assert!(failed.tool_results().next().unwrap().is_error);
     let image = message(json!({"type": "image_generation_call", "id": "i", "result": "AA=="}));
     assert!(matches!(image.tool_results().next().unwrap().content[..], [Block::Image { .. }]));
+}
+
+#[test]
+fn an_approval_belongs_to_the_call_that_asked_for_it() {
+    let request = message(json!({"type": "mcp_approval_request", "id": "m", "name": "n", "arguments": "{\"a\":1}"}));
+    let call = request.tool_calls().next().unwrap();
+    assert_eq!((call.id.as_str(), call.kind, &call.arguments), ("m", CallKind::Server, &json!({"a": 1})));
+    assert_eq!(request.tool_results().count(), 0);
+    let answer = |approve: bool| json!({"type": "mcp_approval_response", "approval_request_id": "m", "approve": approve, "reason": "so"});
+    let refused = message(answer(false));
+    let result = refused.tool_results().next().unwrap();
+    assert_eq!((result.tool_call_id.as_str(), result.plain_text().as_str(), refused.role), ("m", "so", Role::User));
+    assert_eq!(message(answer(true)).tool_results().count(), 0);
+    let ran = json!({"type": "mcp_call", "id": "mcp", "approval_request_id": "m", "name": "n", "arguments": "{}", "output": "o"});
+    let ran = message(ran);
+    let result = ran.tool_results().next().unwrap();
+    assert_eq!((result.tool_call_id.as_str(), result.plain_text().as_str()), ("m", "o"));
+    assert_eq!(ran.tool_calls().count(), 0, "it was made where it was asked for");
+    // Without an id nothing can answer it.
+    let nameless = message(json!({"type": "mcp_approval_request", "name": "n", "arguments": "{}"}));
+    assert!(matches!(nameless.content[..], [Block::Raw(_)]));
 }
 
 #[test]

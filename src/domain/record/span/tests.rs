@@ -1,0 +1,67 @@
+use super::*;
+use crate::domain::record::testing::{call, result, said};
+
+fn span<'a>(messages: &'a [Message]) -> Span<'a> {
+    let told: Vec<RecordItem<'a>> =
+        messages.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
+    Span::of(&told)
+}
+
+#[test]
+fn ids_that_come_again_are_other_calls() {
+    let messages = [
+        said(Role::User, "go"),
+        call("c", "bash", "one"),
+        result("c", "1"),
+        call("c", "bash", "two"),
+        result("c", "2"),
+    ];
+    let span = span(&messages);
+    let told: Vec<(u32, String)> = span
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Call(call) => Some((call.number, call.result?.plain_text())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [(1, "1".to_owned()), (2, "2".to_owned())]);
+}
+
+#[test]
+fn what_stays_counts_and_is_not_told() {
+    let messages = [said(Role::User, "first"), said(Role::Assistant, "yes"), said(Role::User, "second")];
+    let places = [RecordPlace::Kept, RecordPlace::Told, RecordPlace::Running];
+    let told: Vec<RecordItem<'_>> =
+        messages.iter().zip(places).map(|(message, place)| RecordItem::Message(message, place)).collect();
+    let span = Span::of(&told);
+    assert_eq!(span.lines.len(), 2);
+    assert!(matches!(&span.lines[1], Line::User { number: 2, runs: true, text } if text == "second"));
+}
+
+#[test]
+fn the_same_frame_around_each_message_goes() {
+    let messages: Vec<Message> = (0..6)
+        .map(|n| {
+            said(
+                Role::User,
+                &format!("You are the next speaker of the team.\nPoint {n} of the plan\nAnswer with one call only."),
+            )
+        })
+        .collect();
+    let span = span(&messages);
+    assert!(matches!(&span.lines[3], Line::User { text, .. } if text == "Point 3 of the plan"), "{:?}", span.lines[3]);
+}
+
+#[test]
+fn what_was_heard_behind_a_result() {
+    let messages = [
+        call("a", "bash", "ls"),
+        result("a", "parser_core.rs lexer_core.rs"),
+        said(Role::Assistant, "The lexer is next."),
+        call("b", "read", "src/parser_core.rs"),
+    ];
+    let span = span(&messages);
+    let heard = span.heard_behind(0);
+    assert!(heard.holds("lexer") && heard.holds("parser") && !heard.holds("nothing"));
+}
