@@ -9,6 +9,7 @@ mod beside;
 pub mod effect;
 pub mod ending;
 pub mod evidence;
+mod frames;
 pub mod given;
 mod instructions;
 mod levels;
@@ -42,7 +43,7 @@ pub use span::{RecordItem, RecordPlace, UnreadStretch};
 use tasks::TaskList;
 use told::Teller;
 
-use crate::domain::model::message::Message;
+use crate::domain::model::message::{Message, ToolCall};
 
 /// Stands before the conversation in the record.
 const OPENING: &str = "The conversation before this point, oldest first and quoted. […] marks what is left out, \
@@ -70,6 +71,8 @@ pub struct RecordParts<'a> {
 /// What stands around the conversation in a record.
 struct Around<'p> {
     given: Option<&'p str>,
+    /// The calls that stay behind the record.
+    behind: Vec<&'p ToolCall>,
     recalled: &'p [String],
     tasks: Option<String>,
 }
@@ -77,7 +80,8 @@ struct Around<'p> {
 impl<'p> Around<'p> {
     fn of(parts: &RecordParts<'p>, span: &Span<'_>) -> Around<'p> {
         let tasks = standing_tasks(span, parts.kept);
-        Around { given: parts.given, recalled: parts.recalled, tasks }
+        let behind = parts.kept.iter().flat_map(Message::tool_calls).collect();
+        Around { given: parts.given, behind, recalled: parts.recalled, tasks }
     }
 }
 
@@ -165,7 +169,7 @@ fn compose(span: &Span<'_>, around: &Around<'_>, quarters: usize) -> String {
 
 /// The same with the instructions as they are to stand there, in so many times the usual detail.
 fn put_together(span: &Span<'_>, instructions: &str, around: &Around<'_>, quarters: usize, detail: usize) -> String {
-    let now = now::told(span);
+    let now = now::told(span, &around.behind);
     let recalled = Recalled::of(span, around.recalled, quarters);
     let mut parts = Vec::new();
     if !instructions.is_empty() {

@@ -52,7 +52,9 @@ pub fn told_calls(summary: &str) -> u64 {
             return last.and_then(|(_, last)| number(last)).map_or(1, |last: u64| last - first + 1);
         }
         if let Some(count) = line.trim_start().strip_prefix('(') {
-            return if count.ends_with(" call)") || count.ends_with(" calls)") { number(count).unwrap() } else { 0 };
+            let is_count =
+                [" call: #", " calls: #", " calls among #", " call among #"].iter().any(|words| count.contains(words));
+            return if is_count { number(count).unwrap() } else { 0 };
         }
         let gap = line.strip_prefix('[').and_then(|line| line.split_once(" of the user's, with "));
         gap.map_or(0, |(_, counted)| number(counted).expect(line))

@@ -29,6 +29,16 @@ pub struct MaskPlan {
 /// Pinned entries stay as they are. Results that are masked already are left alone, so planning on the outcome gives an empty plan. Nothing is
 /// masked that would not free tokens, or if all of it together frees less than `min_gain_tokens`.
 pub fn plan(view: &[ViewItem], path: &[EntryMeta], settings: &Settings) -> MaskPlan {
+    plan_without(view, path, settings, &HashSet::new())
+}
+
+/// The same without the results that are spared, by entry and call.
+pub fn plan_without(
+    view: &[ViewItem],
+    path: &[EntryMeta],
+    settings: &Settings,
+    spared: &HashSet<(Uuid, String)>,
+) -> MaskPlan {
     let shown = shown_results(view, path);
     let old = shown.len().saturating_sub(settings.keep_recent_results as usize);
     let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
@@ -36,7 +46,8 @@ pub fn plan(view: &[ViewItem], path: &[EntryMeta], settings: &Settings) -> MaskP
     let mut plan = MaskPlan::default();
     for result in shown.iter().take(old) {
         let excluded = pinned.contains(&result.entry_id) || result.name.is_some_and(|name| excluded.contains(name));
-        if result.marked || excluded || result.ambiguous {
+        let is_spared = || spared.contains(&(result.entry_id, result.call_id.to_owned()));
+        if result.marked || excluded || result.ambiguous || is_spared() {
             continue;
         }
         let marker = marker(result.call_id, result.original_tokens);

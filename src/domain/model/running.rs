@@ -8,12 +8,12 @@ use super::message::{Message, Role};
 
 /// Opens both lines.
 const MARK: &str = "[running request]";
-/// Before the copy of a request.
-const COPY: &str = "[running request] What follows is the user's newest message before the last steps, once more. The work on \
-                    it goes on; it is no new request:";
+/// Before the copy of a request. What it says stays true when newer messages follow.
+const COPY: &str = "[running request] What follows is the user's message that the next steps go on with, once more; it is no \
+                    new request:";
 /// Where the first message of the conversation is the request, and stands.
-const STILL: &str = "[running request] The user's request at the beginning of this conversation is still being worked \
-                     on. This line is no new request.";
+const STILL: &str = "[running request] The next steps go on with the user's request at the beginning of this conversation. \
+                     This line is no new request.";
 /// Between head and tail of one that is too long to stand whole.
 const CUT: &str = "[… {} characters left out …]";
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::quote::{GAP, density, shortened, size};
+use super::quote::{GAP, PassageRoom, density, passage, sentences, shortened, size};
 use super::values;
 use super::words::hashed;
 use crate::domain::model::message::ToolCall;
@@ -120,6 +120,10 @@ fn argument(value: &str, room: usize, among_others: bool) -> String {
     }
     if among_others && value.contains('\n') {
         outline(value, room)
+    } else if sentences(value).len() > 1 && !value.contains('\n') {
+        // Prose: two halves of different sentences would make a third one.
+        let room = PassageRoom { all: room, sentence: room, announces: false, is_outcome: false, is_whole: false };
+        passage(value, room, |_| false)
     } else {
         shortened(value, room * 3 / 5, room * 2 / 5)
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::quote::size;
 use super::span::{Line, Span};
-use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER, users_words};
+use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER, not_told, users_words};
 use super::words;
 
 /// Lines of one stretch at most.
@@ -46,7 +46,7 @@ pub(super) fn stretches(span: &Span<'_>) -> Vec<Stretch> {
         }
     };
     for (at, line) in span.lines.iter().enumerate() {
-        if matches!(line, Line::User { .. }) && at > start {
+        if matches!(line, Line::User { .. } | Line::Command { .. }) && at > start {
             close(start, at);
             start = at;
         }
@@ -99,13 +99,12 @@ pub(super) fn lasting_calls(teller: &Teller<'_, '_>, room: usize) -> HashSet<usi
     told
 }
 
-/// The words that are told of the user's requests, as hashes.
+/// The words that are told of each stretch, as hashes.
 #[derive(Debug, Default)]
-struct WordsOfUsers {
-    /// By line.
-    told: HashMap<usize, HashSet<u64>>,
-    /// In how many requests a word stands.
-    requests: HashMap<u64, usize>,
+struct ToldWords {
+    by_stretch: Vec<HashSet<u64>>,
+    /// In how many stretches a word stands.
+    stretches: HashMap<u64, usize>,
 }
 
 /// The stretches told within a room of quarter tokens.
@@ -163,19 +162,16 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         }
     }
 
-    /// Where even the shortest does not fit, what lies between the beginning and the newest is counted: first those requests
-    /// that say the least that no other request says, of those the oldest.
+    /// Where even the shortest does not fit, what lies between the beginning and the newest is counted: first those turns
+    /// that say the least that no other says, of those the oldest.
     fn leave_out(&mut self, room: usize) {
         if self.spent <= room {
             return;
         }
         let room = room.saturating_sub(COUNTED);
         let newest = self.newest_turns();
-        let said = self.words_of_users();
-        let mut order: Vec<(usize, usize)> = (1..newest).map(|at| (self.worth(at, &said), at)).collect();
-        order.sort_unstable();
         let last = self.stretches.len().saturating_sub(1);
-        for at in order.into_iter().map(|(_, at)| at).chain(newest.max(1)..last) {
+        for at in self.by_worth(1..newest).into_iter().chain(newest.max(1)..last) {
             if self.spent <= room {
                 break;
             }
@@ -183,44 +179,51 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         }
     }
 
-    /// What a stretch tells of the user's words that others do not, for a thousand quarter tokens that it takes at least: a
-    /// word counts by how few of the requests say it. What was done for good goes last.
-    fn worth(&mut self, at: usize, said: &WordsOfUsers) -> usize {
-        let lines = self.stretches[at].lines.clone();
-        if lines.clone().any(|at| self.teller.lasting.contains(&at)) {
+    /// Stretches by what they tell that others do not, the least first; of equals the oldest first.
+    fn by_worth(&mut self, stretches: std::ops::Range<usize>) -> Vec<usize> {
+        let told = self.told_words();
+        let mut order: Vec<(usize, usize)> = stretches.map(|at| (self.worth(at, &told), at)).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// What a stretch tells that others do not, for a thousand quarter tokens that it takes at least: a word counts by how few
+    /// of them say it. What was done for good goes last.
+    fn worth(&mut self, at: usize, told: &ToldWords) -> usize {
+        if self.stretches[at].lines.clone().any(|at| self.teller.lasting.contains(&at)) {
             return usize::MAX;
         }
-        let rarity = |word: &u64| 1_000 / said.requests.get(word).copied().unwrap_or(1).max(1);
-        let words = lines.filter_map(|at| said.told.get(&at));
-        let worth: usize = words.map(|words| words.iter().map(rarity).sum::<usize>()).sum();
+        let rarity = |word: &u64| 1_000 / told.stretches.get(word).copied().unwrap_or(1).max(1);
+        let worth: usize = told.by_stretch.get(at).map_or(0, |words| words.iter().map(rarity).sum());
         worth * 1_000 / self.cost(at, LEAST).max(1)
     }
 
-    /// The words of the user's that are told of each request.
-    fn words_of_users(&self) -> WordsOfUsers {
-        let mut said = WordsOfUsers::default();
-        for (at, line) in self.teller.span.lines.iter().enumerate() {
-            let Line::User { text, .. } = line else { continue };
-            let mut told = HashSet::new();
-            let (head, tail) = self.teller.room_of_user(at);
-            words::each(&users_words(text, head, tail), &mut |word| {
-                told.insert(word.hash());
+    /// The words that are told of each stretch where it is told in brief: what the user asked, and what came of it.
+    fn told_words(&mut self) -> ToldWords {
+        let mut told = ToldWords::default();
+        for at in 0..self.stretches.len() {
+            let mut said = HashSet::new();
+            words::each(self.at(at, BRIEF), &mut |word| {
+                // Numbers of calls and of messages stand in every one.
+                if word.is_pair || word.text.chars().any(char::is_alphabetic) || word.text.len() >= words::LEAST {
+                    said.insert(word.hash());
+                }
             });
-            told.iter().for_each(|word| *said.requests.entry(*word).or_default() += 1);
-            said.told.insert(at, told);
+            said.iter().for_each(|word| *told.stretches.entry(*word).or_default() += 1);
+            told.by_stretch.push(said);
         }
-        said
+        told
     }
 
-    /// Where more detail did not need what was held back for it, the newest of what was left out is told after all.
+    /// Where more detail did not need what was held back for it, what says most of what was left out is told after all.
     fn take_back(&mut self, room: usize) {
-        let is_left_out: Vec<bool> = self.levels.iter().map(Option::is_none).collect();
-        let Some(newest) = is_left_out.iter().rposition(|is_left_out| *is_left_out) else { return };
-        for at in (1..=newest).rev().filter(|at| is_left_out[*at]) {
-            if self.spent + self.cost(at, LEAST) > room {
-                break;
+        if self.levels.iter().all(Option::is_some) {
+            return;
+        }
+        for at in self.by_worth(1..self.stretches.len()).into_iter().rev() {
+            if self.levels[at].is_none() && self.spent + self.cost(at, LEAST) <= room {
+                self.set(at, Some(LEAST));
             }
-            self.set(at, Some(LEAST));
         }
     }
 
@@ -328,31 +331,30 @@ fn left_out(requests: usize, rest: usize) -> String {
 
 /// Counts of calls that follow each other, added up.
 fn join_counts(text: &str) -> String {
-    let counted = |line: &str| -> Option<u64> {
-        let inner = line
-            .strip_prefix("  (")?
-            .strip_suffix(" calls)")
-            .or_else(|| line.strip_prefix("  (")?.strip_suffix(" call)"))?;
-        inner.parse().ok()
-    };
     let mut joined = String::with_capacity(text.len());
-    let mut sum = 0;
-    let flush = |joined: &mut String, sum: &mut u64| {
-        if *sum > 0 {
-            joined.push_str(&format!("  ({sum} {})\n", if *sum == 1 { "call" } else { "calls" }));
-            *sum = 0;
-        }
-    };
+    let mut sum: Option<(u32, u32, u32)> = None;
     for line in text.lines() {
-        match counted(line) {
-            Some(count) => sum += count,
+        match counted_calls(line) {
+            Some((calls, first, last)) => {
+                let (before, first) = sum.map_or((0, first), |(before, first, _)| (before, first));
+                sum = Some((before + calls, first, last));
+            }
             None => {
-                flush(&mut joined, &mut sum);
+                joined.extend(sum.take().map(|(calls, first, last)| not_told(calls, first, last)));
                 joined.push_str(line);
                 joined.push('\n');
             }
         }
     }
-    flush(&mut joined, &mut sum);
+    joined.extend(sum.map(|(calls, first, last)| not_told(calls, first, last)));
     joined
+}
+
+/// What a line of [`not_told`] says: how many calls, the first and the last.
+fn counted_calls(line: &str) -> Option<(u32, u32, u32)> {
+    let inner = line.strip_prefix("  (")?.strip_suffix(')')?;
+    let (count, numbers) = inner.split_once(" call")?;
+    let (_, numbers) = numbers.split_once('#')?;
+    let (first, last) = numbers.split_once("-#").unwrap_or((numbers, numbers));
+    Some((count.parse().ok()?, first.parse().ok()?, last.parse().ok()?))
 }

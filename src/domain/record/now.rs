@@ -1,8 +1,9 @@
 //! What the calls prove about now, each left out where nothing proves it. No sentence of it comes from prose.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::arguments::{fields, is_path};
+use super::effect::is_read_only;
 use super::levels::NEWEST_TURNS;
 use super::quote::shortened;
 use super::results::{ToldResult, shown};
@@ -24,8 +25,8 @@ pub(super) fn changes_files(tool: &str) -> bool {
     CHANGING.iter().any(|part| name.contains(part))
 }
 
-/// The lines behind the record. Empty where the calls prove nothing.
-pub(super) fn told(span: &Span<'_>) -> String {
+/// The lines behind the record. Empty where the calls prove nothing. `behind`: the calls that stay behind the record.
+pub(super) fn told(span: &Span<'_>, behind: &[&ToolCall]) -> String {
     let calls: Vec<(usize, &CallLine<'_>)> = span
         .lines
         .iter()
@@ -43,11 +44,25 @@ pub(super) fn told(span: &Span<'_>) -> String {
         }
     };
     let entry = |place: &usize| line(span, calls[*place]);
-    // What was run for requests of long ago stands with them, and the newest call stands right above.
+    let again: HashSet<(&str, String)> =
+        behind.iter().map(|call| (call.name.as_str(), call.arguments.to_string())).collect();
+    // What was run for requests of long ago stands with them, the newest call stands right above, and what is run again
+    // behind the record says itself how it is now.
     let begin = span.last_turns(NEWEST_TURNS);
-    let is_recent = |place: &usize| calls[*place].0 >= begin && *place + 1 < calls.len();
+    let is_recent = |place: &usize| {
+        let (at, line) = calls[*place];
+        at >= begin && *place + 1 < calls.len() && !again.contains(&line.words())
+    };
     let checks: Vec<usize> = runs.checks(&calls).into_iter().filter(is_recent).collect();
-    list("Ran more than once, with the newest outcome:", checks.iter().map(entry).collect());
+    let changes = |call: &ToolCall| !is_read_only(&call.name, &call.arguments);
+    let is_changed_behind = behind.iter().any(|call| changes(call));
+    let is_stale = |place: &usize| {
+        let later = calls.iter().enumerate().skip(place + 1);
+        is_changed_behind || later.into_iter().any(|(later, (_, line))| !checks.contains(&later) && changes(line.call))
+    };
+    let (stale, standing): (Vec<usize>, Vec<usize>) = checks.iter().copied().partition(is_stale);
+    list("Ran more than once, and nothing but reading was called since:", standing.iter().map(entry).collect());
+    list("Ran more than once; what was called since may have changed the outcome:", stale.iter().map(entry).collect());
     list(
         "Failed, and was not run again in the same words:",
         runs.failures(&calls, &checks).iter().filter(|place| is_recent(place)).map(entry).collect(),
@@ -73,11 +88,13 @@ impl Runs {
         Runs { newest }
     }
 
-    /// The newest runs of what was run at least twice and does not name a file to be read, oldest first.
+    /// The newest runs of what was run at least twice and does more than look at something, oldest first.
     fn checks(&self, calls: &[(usize, &CallLine<'_>)]) -> Vec<usize> {
         let is_check = |place: &usize| {
             let (newest, runs) = self.newest[*place];
-            newest == *place && runs > 1 && calls[*place].1.result.is_some() && !names_only_a_file(calls[*place].1.call)
+            let line = calls[*place].1;
+            let only_looks = names_only_a_file(line.call) || is_read_only(&line.call.name, &line.call.arguments);
+            newest == *place && runs > 1 && line.result.is_some() && !only_looks
         };
         newest(calls.len(), is_check)
     }
@@ -123,7 +140,8 @@ fn changed_since(calls: &[(usize, &CallLine<'_>)], check: Option<usize>) -> Vec<
 fn line(span: &Span<'_>, (at, line): (usize, &CallLine<'_>)) -> String {
     let arguments = span.arguments.told(line.call, ARGUMENTS);
     let text = line.result.map(shown).unwrap_or_default();
-    let result = ToldResult { tool: &line.call.name, arguments: &arguments, text: &text, room: RESULT };
+    let result =
+        ToldResult { tool: &line.call.name, arguments: &arguments, text: &text, room: RESULT, may_be_counted: false };
     let heard = span.heard_behind(at);
     let told = span.results.told(&result, |word| heard.holds(word)).replace('\n', " ");
     let mark = mark(line.end, &told);

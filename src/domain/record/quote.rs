@@ -204,25 +204,42 @@ pub struct PassageRoom {
     pub announces: bool,
     /// What has come of something is looked for: a question at the end, or a word of politeness, says nothing of it.
     pub is_outcome: bool,
+    /// Whole sentences or none at all.
+    pub is_whole: bool,
+}
+
+impl PassageRoom {
+    /// Up to this size a sentence stands whole.
+    fn longest(&self) -> usize {
+        self.sentence.min(self.all.max(60))
+    }
 }
 
 /// A passage in at most so much room: whole where it fits, else its first and its last sentence and between them those
 /// that hold most names and numbers; what stands between fences is code, and a part of it helps nobody. Every gap is marked.
 /// Sentences that are `usual` tell nothing and give way first.
 pub fn passage(text: &str, room: PassageRoom, usual: impl Fn(&str) -> bool) -> String {
-    let text = bounded(text);
-    let mut parts = sentences(&text);
+    passages(&[text], room, usual).pop().unwrap_or_default()
+}
+
+/// The same of several passages that share the room: what is told of each, empty where that is nothing.
+pub fn passages(texts: &[&str], room: PassageRoom, usual: impl Fn(&str) -> bool) -> Vec<String> {
+    let texts: Vec<String> = texts.iter().map(|text| bounded(text)).collect();
+    let mut by_text: Vec<Vec<&str>> = texts.iter().map(|text| sentences(text)).collect();
     if room.announces {
-        let told = |part: &&str| !part.ends_with([':', '：']);
-        parts.retain(told);
+        by_text.iter_mut().for_each(|parts| parts.retain(|part| !part.ends_with([':', '：'])));
     }
+    let parts: Vec<&str> = by_text.iter().flatten().copied().collect();
     let repeats = repeats(&parts);
     let whole: usize = parts.iter().map(|part| size(part) + 1).sum();
     if whole <= room.all && repeats.is_empty() {
-        return if room.announces { parts.join(" ") } else { trimmed(&text) };
+        let told = |(text, parts): (&String, &Vec<&str>)| {
+            if room.announces { parts.join(" ") } else { trimmed(text) }
+        };
+        return texts.iter().zip(&by_text).map(told).collect();
     }
     let kept = chosen(&parts, &repeats, room, usual);
-    joined(&parts, &kept, room)
+    joined(&by_text, &kept, room)
 }
 
 /// Quarter tokens of a sentence that says something by itself: shorter ones, such as the marks of lists, may come again.
@@ -260,6 +277,8 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
     let rank = |at: usize| {
         let place = match at {
             _ if usual(parts[at]) => -9.0,
+            // The half of a sentence may say the contrary.
+            _ if size(parts[at]) > room.longest() => -6.0,
             _ if at == last && room.announces => -1.0,
             _ if at == last && !(room.is_outcome && (asks(parts[at]) || density(parts[at]) == 0)) => 3.0,
             _ if at == first && !room.announces => 2.0,
@@ -271,8 +290,10 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
     order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
     let (mut kept, mut used) = (HashSet::new(), 0);
     for (at, _) in order {
-        let cost = size(parts[at]).min(room.sentence);
-        if kept.is_empty() || used + cost <= room.all {
+        let is_whole = size(parts[at]) <= room.longest();
+        let cost = size(parts[at]).min(room.longest());
+        let fits = if room.is_whole { is_whole } else { kept.is_empty() || is_whole };
+        if fits && (kept.is_empty() || used + cost <= room.all) {
             kept.insert(at);
             used += cost;
         }
@@ -302,23 +323,36 @@ fn is_heading(part: &str) -> bool {
     part.ends_with([':', '：']) || part.chars().count() < 90 && is_marked
 }
 
-fn joined(parts: &[&str], kept: &HashSet<usize>, room: PassageRoom) -> String {
-    let mut told = String::new();
-    let mut next = 0;
-    for (at, part) in parts.iter().enumerate().filter(|(at, _)| kept.contains(at)) {
-        if at > next {
-            mark_gap(&mut told);
+/// What is told of each text; what goes between two of them is marked in the one that is told.
+fn joined(by_text: &[Vec<&str>], kept: &HashSet<usize>, room: PassageRoom) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let (mut at, mut next, mut is_last_told) = (0, 0, None);
+    for parts in by_text {
+        let mut told = String::new();
+        for part in parts {
+            if kept.contains(&at) {
+                if at > next {
+                    mark_gap(&mut told);
+                }
+                if !told.is_empty() {
+                    told.push(' ');
+                }
+                told.push_str(&shortened(part, room.longest(), 0));
+                next = at + 1;
+                is_last_told = Some(all.len());
+            }
+            at += 1;
         }
-        if !told.is_empty() {
-            told.push(' ');
+        all.push(told);
+    }
+    if next < at {
+        match is_last_told.and_then(|last| all.get_mut(last)) {
+            Some(last) => mark_gap(last),
+            // Where no sentence fits, that there was one is all that is told.
+            None => all.last_mut().into_iter().for_each(mark_gap),
         }
-        told.push_str(&shortened(part, room.sentence.min(room.all.max(60)), 0));
-        next = at + 1;
     }
-    if next < parts.len() {
-        mark_gap(&mut told);
-    }
-    told
+    all
 }
 
 /// Marks that something is left out behind a text, once.
@@ -333,88 +367,4 @@ fn mark_gap(told: &mut String) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn room(all: usize) -> PassageRoom {
-        PassageRoom { all, sentence: 400, announces: false, is_outcome: false }
-    }
-
-    fn in_room(text: &str, room: PassageRoom) -> String {
-        passage(text, room, |_| false)
-    }
-
-    #[test]
-    fn sentences_end_where_they_end() {
-        assert_eq!(
-            sentences("1. Use tabs. 2. Keep e.g. names. Done!"),
-            ["1. Use tabs.", "2. Keep e.g. names.", "Done!"]
-        );
-        assert_eq!(sentences("支付未成功。请重试！"), ["支付未成功。", "请重试！"]);
-        assert_eq!(sentences("a.rs is 1.5 kB\nnext"), ["a.rs is 1.5 kB", "next"]);
-        assert_eq!(sentences("他说：“天冷。”我走了。"), ["他说：“天冷。”", "我走了。"]);
-        assert_eq!(
-            sentences("He said \"no.\" I left (late.) \"So\" it ends."),
-            ["He said \"no.\"", "I left (late.)", "\"So\" it ends."]
-        );
-    }
-
-    #[test]
-    fn a_cut_is_marked() {
-        assert_eq!(shortened("one two", 100, 0), "one two");
-        let long = format!("begin {} end", "word ".repeat(100));
-        let told = shortened(&long, 40, 20);
-        assert!(told.starts_with("begin word") && told.ends_with("end") && told.matches(GAP).count() == 1, "{told}");
-        let wide = shortened(&"支付".repeat(100), 40, 8);
-        assert_eq!(wide, format!("{} {GAP} {}", "支付".repeat(5), "支付"));
-    }
-
-    #[test]
-    fn a_passage_keeps_what_names_and_marks_what_it_leaves_out() {
-        let filler = "This went on for a while and nothing much came of it all. ".repeat(6);
-        let text = format!("I looked at the parser. {filler}The port is 5177 in src/net.rs. {filler}It works now.");
-        let told = in_room(&text, room(110));
-        assert!(told.starts_with("I looked at the parser. […] "), "{told}");
-        assert!(told.contains("The port is 5177 in src/net.rs.") && told.ends_with("It works now."), "{told}");
-        assert_eq!(in_room("Short. Whole.", room(100)), "Short. Whole.");
-        assert_eq!(in_room(&format!("{} End.", "long words ".repeat(9)), room(60)).matches(GAP).count(), 1);
-        let announced = PassageRoom { announces: true, ..room(100) };
-        assert_eq!(in_room("The test fails. Let me look:", announced), "The test fails.");
-    }
-
-    #[test]
-    fn no_sentence_is_told_twice() {
-        let said = "It exports one answer, after 6 parts. ";
-        assert_eq!(in_room(&said.repeat(4), room(900)), format!("{}{GAP}", said));
-        let text = format!("{said}The port is 5177. {said}It works now.");
-        assert_eq!(in_room(&text, room(900)), format!("{said}The port is 5177. {GAP} It works now."));
-    }
-
-    #[test]
-    fn of_what_was_pasted_no_sentence_is_told_twice() {
-        let pasted = format!("Look at this. {}What is it?", "The line is down. ".repeat(40));
-        assert_eq!(shortened_once(&pasted, 140, 60), "Look at this. The line is down. […] What is it?");
-        assert_eq!(shortened_once("Go on. Go on. Go on.", 140, 60), "Go on. Go on. Go on.");
-    }
-
-    #[test]
-    fn a_question_is_no_outcome_and_code_is_told_whole_or_not() {
-        let room = PassageRoom { is_outcome: true, ..room(60) };
-        let said = "Let me see. The flight HAT271 costs 105 dollars. Would you like to book one of these options now?";
-        assert_eq!(in_room(said, room), "Let me see. The flight HAT271 costs 105 dollars. […]");
-        let said = "I add a loop.\n```python\nfor item in all_items_of(a, b, c):\n    table.push([item.name])\n```\nThat is all.";
-        assert_eq!(in_room(said, room), "I add a loop. […] That is all.");
-        let usual = |part: &str| part == "Have a nice day!";
-        assert_eq!(
-            passage("It is sold out, all of it, since the morning of that day. Have a nice day!", room, usual),
-            "It is sold out, all of it, since the morning of that day. […]"
-        );
-    }
-
-    #[test]
-    fn no_heading_stands_alone() {
-        let filler = "some words that say little and go on and on ".repeat(20);
-        let told = in_room(&format!("Start.\n## Results_2026 of v1\n{filler}\nEnd."), room(60));
-        assert!(!told.contains("Results_2026"), "{told}");
-    }
-}
+mod tests;

@@ -25,6 +25,9 @@ const LAST: usize = 100;
 const REACH: usize = 120_000;
 /// The most that is told of one line, in quarter tokens.
 const LINE: usize = 240;
+/// A result of so few lines is told with the beginning of the first, in quarter tokens.
+const FEW: usize = 6;
+const OPENING: usize = 100;
 /// How many lines of one shape are told.
 const ALIKE: usize = 3;
 /// Parts of the names of tools that ask the user.
@@ -55,6 +58,8 @@ pub(super) struct ToldResult<'a> {
     pub text: &'a str,
     /// Quarter tokens.
     pub room: usize,
+    /// Of one that is too long, and of which nothing was spoken of, the number of its lines is enough.
+    pub may_be_counted: bool,
 }
 
 impl<'a> ResultShapes<'a> {
@@ -81,13 +86,13 @@ impl<'a> ResultShapes<'a> {
         shapes.lines.get(&template(line)).copied().unwrap_or_default() * 10 >= shapes.results * 8
     }
 
-    /// Returns true if a line of this shape stands in many results of the tool. One that names something, as hits of a
+    /// Returns true if a line of this shape stands in most results of the tool. One that names something, as hits of a
     /// search do, has to stand in nearly all.
     fn recurs(&self, tool: &str, line: &str) -> bool {
         let Some(shapes) = self.tools.get(tool).filter(|shapes| shapes.results >= 4) else { return false };
         let shape = template(line);
         let standing = shapes.lines.get(&shape).copied().unwrap_or_default();
-        let is_common = standing >= 3 && standing * 10 >= shapes.results * 3;
+        let is_common = standing >= 3 && standing * 2 > shapes.results;
         is_common && (names(&shape).next().is_none() || self.stands_in_all(tool, line))
     }
 
@@ -127,9 +132,13 @@ impl<'a> ResultShapes<'a> {
         // Of an object's values and a table's rows each tells something by itself.
         let is_data = values::parsed(result.text).is_some();
         if !ranked.heard && !failed && lines.len() > 3 && !is_data {
-            let count = text.lines().filter(|line| !line.trim().is_empty()).count();
-            let last = lines.last().map(|last| shortened(last, 80, 0)).unwrap_or_default();
-            return format!("{}, the last: {last}", counted(count, "line"));
+            let all: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            if result.may_be_counted {
+                return counted(all.len(), "line");
+            }
+            let last = lines.last().copied().unwrap_or_default();
+            let which = if all.last() == Some(&last) { "the last" } else { "among the last" };
+            return format!("{}, {which}: {}", counted(all.len(), "line"), shortened(last, 80, 0));
         }
         ranked.told(lines, result.room, later)
     }
@@ -232,8 +241,13 @@ impl RankedLines {
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.sort_by(|one, other| self.scores[*other].total_cmp(&self.scores[*one]).then(one.cmp(other)));
         let (mut kept, mut used, mut alike) = (HashSet::new(), 0, HashMap::new());
+        // Of a few lines the first says what the others are, be it with its beginning.
+        if (2..=FEW).contains(&lines.len()) {
+            order.retain(|at| *at > 0);
+            order.insert(0, 0);
+        }
         for at in order {
-            let cost = size(lines[at]).min(LINE);
+            let cost = size(lines[at]).min(if at == 0 && lines.len() <= FEW { OPENING } else { LINE });
             let same: &mut usize = alike.entry(self.shapes[at].as_str()).or_default();
             if *same >= ALIKE || !kept.is_empty() && used + cost > room {
                 continue;
@@ -259,7 +273,11 @@ fn joined(lines: &[&str], kept: &HashSet<usize>, longest: usize, later: impl Fn(
             (false, false) => told.push('\n'),
             (true, false) => {}
         }
-        told.push_str(&around_what_was_heard(line, longest, &later));
+        let is_opening = at == 0 && lines.len() > 1 && lines.len() <= FEW && size(line) > OPENING;
+        told.push_str(&match is_opening {
+            true => shortened(line, OPENING, 0),
+            false => around_what_was_heard(line, longest, &later),
+        });
         next = at + 1;
     }
     if next < lines.len() {
@@ -327,68 +345,4 @@ fn asks_user(tool: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn told(shapes: &ResultShapes<'_>, text: &str, room: usize, later: &[&str]) -> String {
-        let result = ToldResult { tool: "bash", arguments: "cargo test --all", text, room };
-        shapes.told(&result, |word| later.contains(&word))
-    }
-
-    #[test]
-    fn one_failure_among_eighty_stays() {
-        let mut lines: Vec<String> = (0..80).map(|n| format!("test tests::case_{n} ... PASSED")).collect();
-        lines.insert(40, "test tests::empty_input ... FAILED unexpectedly".to_owned());
-        let told = told(&ResultShapes::default(), &lines.join("\n"), 200, &["empty", "input"]);
-        assert!(told.contains("FAILED unexpectedly") && told.contains("[…]"), "{told}");
-        assert!(told.matches("PASSED").count() <= ALIKE, "{told}");
-    }
-
-    #[test]
-    fn what_recurs_in_all_results_is_not_told() {
-        let mut shapes = ResultShapes::default();
-        let framed = |body: &str| {
-            format!("Chunk ID: 1a2b3c4d\nWall time: 0.51 seconds\nProcess exited with code 0\nOutput:\n{body}")
-        };
-        for n in 0..6 {
-            shapes.learn(
-                "bash",
-                &framed(&format!("nothing alike here, number {}", ["one", "two", "six", "ten", "four", "nine"][n])),
-            );
-        }
-        assert_eq!(told(&shapes, &framed("on branch main"), 300, &[]), "on branch main");
-        // Success never reads as nothing.
-        assert_eq!(told(&shapes, "Wall time: 0.9 seconds\nOutput:", 300, &[]), "Output:");
-        assert_eq!(told(&shapes, "", 300, &[]), "no output");
-        assert_eq!(told(&shapes, "Process exited with code 3\nwhy", 300, &[]), "exit 3: why");
-    }
-
-    /// Names that come again from search to search are hits all the same.
-    #[test]
-    fn hits_stay_and_what_goes_is_marked() {
-        let mut shapes = ResultShapes::default();
-        for n in 0..6 {
-            let more = ["src/a.go\nsrc/resume.go", "src/ops.go"][n % 2];
-            shapes.learn("bash", &format!("Found {} files\n{more}", 2 - n % 2));
-        }
-        let hits = "src/resume.go\nsrc/ops.go\nsrc/new.go";
-        assert_eq!(told(&shapes, &format!("Found 3 files\n{hits}"), 400, &[]), hits);
-        assert_eq!(
-            told(&shapes, &format!("Truncated at 3 files\n{hits}\ncargo test --all"), 400, &[]),
-            format!("Truncated at 3 files\n{hits} […]")
-        );
-    }
-
-    #[test]
-    fn a_file_that_nobody_spoke_of_is_so_many_lines() {
-        let text: String = (0..200).map(|n| format!("let value_{n} = compute({n});\n")).collect();
-        let told = told(&ResultShapes::default(), &text, 100, &[]);
-        assert!(told.starts_with("200 lines, the last: let value_199"), "{told}");
-    }
-
-    #[test]
-    fn json_is_told_by_its_values() {
-        let text = r#"{"reservation": "HAT1", "paid": 31.5, "notes": ""}"#;
-        assert_eq!(told(&ResultShapes::default(), text, 300, &[]), "reservation HAT1, paid 31.5");
-    }
-}
+mod tests;

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::arguments::ArgumentShapes;
 use super::effect::is_read_only;
 use super::ending::{self, CallEnd};
-use super::quote::{names, words};
+use super::frames::drop_frames;
+use super::quote::{names, prefix, words};
 use super::results::{ResultShapes, users_reply};
 use super::tasks::TaskList;
 use super::usual::UsualSentences;
@@ -50,6 +51,10 @@ pub(super) enum Line<'a> {
         number: u32,
         text: String,
         runs: bool,
+    },
+    /// A command of the harness's that the user ran: no request, but a turn begins with it.
+    Command {
+        text: String,
     },
     /// What a harness or another program wrote in the user's role.
     Harness {
@@ -104,6 +109,9 @@ const WORDS_BEHIND: usize = 6;
 const CALLS_BEHIND: usize = 3;
 /// Characters of arguments that are looked through for names.
 const MOST_ARGUMENT: usize = 3_000;
+/// Names the command that a user ran, and how much of it is told.
+const COMMAND: &str = "<command-name>";
+const MOST_COMMAND: usize = 80;
 /// Shorter names stand everywhere.
 const SHORTEST_NAME: usize = 6;
 
@@ -309,7 +317,17 @@ impl<'a> SpanReading<'a> {
             UserText::Output(text) => self.push_text(hidden, text, |text| Line::Harness { text }),
             UserText::Continued(text) => self.push_text(hidden, text, |text| Line::Notes { text }),
             UserText::Agent(text) => self.push_text(hidden, text, |text| Line::Other { text }),
-            UserText::Other => {}
+            UserText::Other => self.commanded(message, hidden),
+        }
+    }
+
+    /// A command that stands by itself: `<command-name>/review</command-name>`.
+    fn commanded(&mut self, message: &Message, hidden: bool) {
+        let text = shown_text(&message.content);
+        let behind = text.split_once(COMMAND).map(|(_, behind)| behind);
+        let name = behind.and_then(|behind| behind.split_once('<')).map(|(name, _)| prefix(name.trim(), MOST_COMMAND));
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            self.push_text(hidden, name.to_owned(), |text| Line::Command { text });
         }
     }
 
@@ -365,37 +383,6 @@ fn shown_text(blocks: &[Block]) -> String {
         _ => None,
     };
     blocks.iter().filter_map(shown).collect::<Vec<_>>().join("\n")
-}
-
-/// The fewest messages of the user's that may have a frame in common.
-const FRAMED: usize = 5;
-/// The least length of a line that counts as one of a frame: short answers are alike without one.
-const FRAME_LINE: usize = 16;
-
-/// Takes away the lines that a program puts around most of the user's messages.
-fn drop_frames(lines: &mut [Line<'_>]) {
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    let mut messages = 0;
-    for line in lines.iter() {
-        let Line::User { text, .. } = line else { continue };
-        messages += 1;
-        let said: std::collections::HashSet<&str> =
-            text.lines().map(str::trim).filter(|line| line.len() >= FRAME_LINE).collect();
-        for line in said.into_iter().take(200) {
-            *counts.entry(line.to_owned()).or_default() += 1;
-        }
-    }
-    if messages < FRAMED {
-        return;
-    }
-    let frame = |line: &str| counts.get(line.trim()).is_some_and(|count| *count >= 4 && *count * 2 >= messages);
-    for line in lines {
-        let Line::User { text, .. } = line else { continue };
-        let kept: Vec<&str> = text.lines().filter(|line| !frame(line)).collect();
-        if kept.iter().any(|line| !line.trim().is_empty()) {
-            *text = kept.join("\n").trim().to_owned();
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::quote::{prefix, shortened};
+use super::quote::{prefix, shortened, size};
 use crate::domain::model::message::{ToolCall, ToolResult};
 
 /// Parts of the names of tools and arguments that hold a list of tasks.
@@ -16,8 +16,9 @@ const IDS: [&str; 5] = ["id", "taskId", "task_id", "todo_id", "todoId"];
 /// Tasks that are followed, and that are told.
 const MOST: usize = 400;
 const MOST_TOLD: usize = 40;
-/// Quarter tokens of one task.
+/// Quarter tokens of one task, and of a result that gives it its number.
 const TASK: usize = 160;
+const MOST_GIVEN: usize = 600;
 
 /// A list of tasks as it stands.
 #[derive(Debug, Default, Clone)]
@@ -63,7 +64,8 @@ impl TaskList {
             }
             None if id.is_none() => {
                 let Some(text) = text else { return };
-                let given = result.and_then(given_number).unwrap_or_else(|| (self.tasks.len() + 1).to_string());
+                // A tool that gives work to another agent is named alike: it gives no number.
+                let Some(given) = result.and_then(given_number) else { return };
                 self.put(Some(given), text, state.unwrap_or_default());
             }
             None => {}
@@ -180,9 +182,13 @@ fn state(fields: &Map<String, Value>) -> Option<String> {
     word.or_else(|| flag.map(|done| if done { "done" } else { "open" }.to_owned()))
 }
 
-/// The number that a result gives to a new task: the first one behind a `#`, or its field `id`.
+/// The number that a result gives to a new task: the first one behind a `#`, or its field `id`. A report may name numbers
+/// too; it is longer.
 fn given_number(result: &ToolResult) -> Option<String> {
     let text = result.plain_text();
+    if size(&text) > MOST_GIVEN {
+        return None;
+    }
     if let Some(Value::Object(fields)) = super::values::parsed(&text) {
         return id(&fields);
     }
@@ -237,6 +243,18 @@ mod tests {
         take(&mut list, "TaskUpdate", json!({"taskId": "4", "status": "completed"}), "");
         take(&mut list, "TaskUpdate", json!({"taskId": "5", "status": "deleted"}), "");
         assert_eq!(list.told().unwrap(), "- completed: Parse");
+    }
+
+    #[test]
+    fn work_that_another_agent_is_given_is_no_task_of_the_list() {
+        let mut list = TaskList::default();
+        let given =
+            json!({"description": "Find the index writes", "prompt": "Look for them.", "subagent_type": "explore"});
+        let report =
+            format!("They are in #3 and #4. {}", "The writer opens the index and closes it again. ".repeat(20));
+        take(&mut list, "Task", given.clone(), &report);
+        take(&mut list, "Task", given, "Done.");
+        assert!(list.told().is_none());
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! One stretch of the record, told at a level.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::arguments::{fields, is_path};
+use super::effect::is_read_only;
 use super::ending::CallEnd;
-use super::quote::{PassageRoom, counted, density, passage, sentences, shortened, shortened_once, size};
+use super::quote::{PassageRoom, counted, density, passage, passages, sentences, shortened, shortened_once, size};
 use super::results::{ToldResult, lines_of_file, shown};
 use super::span::{CallLine, Line, Span, UnreadStretch};
 use super::tasks::list_size;
 
 /// How much of a stretch is told; the higher, the less. At [`OUTCOME`] it is what the agent said last, with the calls
-/// counted; at [`BRIEF`] the same in a sentence, at [`LEAST`] in the beginning of one.
+/// counted; at [`BRIEF`] the same in a sentence, at [`LEAST`] in a short one or not at all.
 pub(super) type Level = usize;
 pub(super) const OUTCOME: Level = 5;
 pub(super) const BRIEF: Level = 6;
@@ -20,7 +22,7 @@ pub(super) const LEAST: Level = 7;
 pub(super) const LASTING: Level = 3;
 
 /// Quarter tokens of one passage of the agent's, of one call's arguments and of its result, by level.
-const AGENT: [usize; 8] = [2_500, 900, 450, 240, 130, 420, 160, 60];
+const AGENT: [usize; 8] = [2_500, 900, 450, 240, 130, 420, 160, 100];
 const ARGUMENTS: [usize; 7] = [420, 240, 150, 110, 70, 0, 0];
 const RESULT: [usize; 7] = [900, 320, 140, 70, 24, 0, 0];
 const HARNESS: [usize; 8] = [1_500, 700, 400, 200, 100, 60, 0, 0];
@@ -67,17 +69,28 @@ struct ToldLine {
     calls: u32,
     first: u32,
     last: u32,
+    kind: ToldKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ToldKind {
+    Text,
+    /// Nothing is told of the calls but how many they are.
+    Count,
+    /// The calls looked at something with this tool.
+    Looks(String),
 }
 
 impl Teller<'_, '_> {
-    /// The stretch at a level, each line ended by a newline.
+    /// The stretch at a level, each line ended by a newline and in its place.
     pub fn told(&self, stretch: &Stretch, level: Level) -> String {
         let last_words = self.last_words(stretch);
+        let mut outcome = if level >= OUTCOME { self.outcome(stretch, level) } else { HashMap::new() };
         let mut told: Vec<ToldLine> = Vec::new();
-        let mut calls = 0;
         for at in stretch.lines.clone() {
             match &self.span.lines[at] {
                 Line::User { number, text, runs } => told.push(self.user(at, *number, text, *runs)),
+                Line::Command { text } => told.push(plain(format!("User ran: {text}"))),
                 Line::Harness { text } => told.extend(harness(text, level)),
                 Line::Notes { text } if level < OUTCOME => told.push(plain(format!(
                     "Notes of an earlier part: {}",
@@ -90,23 +103,20 @@ impl Teller<'_, '_> {
                 Line::Agent { text } if level < OUTCOME => {
                     told.extend(self.agent(at, text, level, last_words == Some(at)))
                 }
+                Line::Agent { .. } => told.extend(outcome.remove(&at)),
                 // The user's words are told, wherever they stand, and what lasts.
                 Line::Call(call) if self.lasting.contains(&at) => self.call(&mut told, at, call, level.min(LASTING)),
                 Line::Call(call) if level < OUTCOME || call.said.is_some() => {
                     self.call(&mut told, at, call, level.min(OUTCOME - 1));
                 }
-                Line::Call(_) => calls += 1,
-                Line::Notes { .. } | Line::Agent { .. } | Line::Other { .. } => {}
+                Line::Call(call) => match outcome.remove(&at) {
+                    Some(line) => told.push(line),
+                    None => count(&mut told, call),
+                },
+                Line::Notes { .. } | Line::Other { .. } => {}
             }
         }
-        if level >= OUTCOME {
-            told.extend(self.outcome(stretch, level));
-        }
-        let mut text: String = told.iter().map(ToldLine::line).collect();
-        if calls > 0 {
-            text.push_str(&format!("  ({})\n", counted(calls, "call")));
-        }
-        text
+        told.iter().map(ToldLine::line).collect()
     }
 
     fn user(&self, at: usize, number: u32, text: &str, runs: bool) -> ToldLine {
@@ -128,7 +138,8 @@ impl Teller<'_, '_> {
             return None;
         }
         let all = AGENT[level] * self.detail * if is_last { 2 } else { 1 };
-        let room = PassageRoom { all, sentence: 400, announces: announces && level >= 2, is_outcome: false };
+        let room =
+            PassageRoom { all, sentence: 400, announces: announces && level >= 2, is_outcome: false, is_whole: false };
         let told = passage(text, room, |part| self.span.usual.holds(part));
         (!told.is_empty()).then(|| plain(format!("Agent: {told}")))
     }
@@ -139,29 +150,28 @@ impl Teller<'_, '_> {
         stretch.lines.clone().rev().find(said).filter(|_| stretch.closes)
     }
 
-    /// What came of it, in the agent's last words; where it said none, the newest call.
-    fn outcome(&self, stretch: &Stretch, level: Level) -> Option<ToldLine> {
+    /// What came of it, by line: the agent's last words, or where it said none the newest call.
+    fn outcome(&self, stretch: &Stretch, level: Level) -> HashMap<usize, ToldLine> {
         if level >= BRIEF && !stretch.closes {
-            return None;
+            return HashMap::new();
         }
-        let said: Vec<&str> = stretch
-            .lines
-            .clone()
-            .filter_map(|at| match &self.span.lines[at] {
-                Line::Agent { text } => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
+        let said = |at: usize| match &self.span.lines[at] {
+            Line::Agent { text } => Some((at, text.as_str())),
+            _ => None,
+        };
+        let (places, said): (Vec<usize>, Vec<&str>) = stretch.lines.clone().filter_map(said).unzip();
         if said.is_empty() {
-            return self.newest_call(stretch).filter(|_| stretch.closes);
+            return self.newest_call(stretch).filter(|_| stretch.closes).into_iter().collect();
         }
         let all = AGENT[level] / if stretch.closes { 1 } else { 2 };
         let is_outcome = stretch.closes && !self.is_answered_in_brief(stretch);
         let ends_with_call =
             stretch.lines.clone().next_back().is_some_and(|at| matches!(self.span.lines[at], Line::Call(_)));
-        let room = PassageRoom { all, sentence: 220, announces: !stretch.closes || ends_with_call, is_outcome };
-        let told = passage(&said.join("\n"), room, |part| self.span.usual.holds(part));
-        (!told.is_empty()).then(|| plain(format!("Agent: {told}")))
+        let announces = !stretch.closes || ends_with_call;
+        let room = PassageRoom { all, sentence: all, announces, is_outcome, is_whole: level >= LEAST };
+        let told = passages(&said, room, |part| self.span.usual.holds(part));
+        let told = places.into_iter().zip(told).filter(|(_, told)| !told.is_empty());
+        told.map(|(at, told)| (at, plain(format!("Agent: {told}")))).collect()
     }
 
     /// Returns true if what the user says next means little without what it answers.
@@ -173,7 +183,7 @@ impl Teller<'_, '_> {
         }
     }
 
-    fn newest_call(&self, stretch: &Stretch) -> Option<ToldLine> {
+    fn newest_call(&self, stretch: &Stretch) -> Option<(usize, ToldLine)> {
         let call = |at: usize| match &self.span.lines[at] {
             Line::Call(call) => Some((at, call)),
             _ => None,
@@ -181,7 +191,7 @@ impl Teller<'_, '_> {
         let (at, line) = stretch.lines.clone().rev().find_map(call)?;
         let mut told = Vec::new();
         self.call(&mut told, at, line, OUTCOME - 1);
-        told.pop()
+        told.pop().map(|line| (at, line))
     }
 
     /// What telling of a call takes at [`LASTING`].
@@ -198,26 +208,36 @@ impl Teller<'_, '_> {
         let arguments = if newest && seldom && level < 4 { NEWEST_ARGUMENTS } else { ARGUMENTS[level] * self.detail };
         // The list stands behind the conversation, or a newer one in what is kept.
         let tasks = list_size(line.call).filter(|_| line.end == CallEnd::Returned);
-        let (arguments, outcome) = match tasks {
-            Some(tasks) => (counted(tasks, "task"), String::new()),
-            None => (
-                self.span.arguments.told(line.call, arguments),
-                self.returned(at, line, room.min(NEWEST_RESULT * self.detail), level),
-            ),
-        };
-        let alike = format!("{}({arguments}){outcome}", line.call.name);
-        if let Some(before) = told.last_mut().filter(|before| before.alike.as_deref() == Some(alike.as_str())) {
-            before.calls += 1;
-            before.last = line.number;
-        } else {
-            told.push(ToldLine {
-                text: String::new(),
-                alike: Some(alike),
-                calls: 1,
-                first: line.number,
-                last: line.number,
-            });
+        if let Some(tasks) = tasks {
+            return push(told, line, format!("({})", counted(tasks, "task")));
         }
+        let arguments = self.span.arguments.told(line.call, arguments);
+        let room = room.min(NEWEST_RESULT * self.detail);
+        let seen = self.lines_read(at, line, room).map(|lines| format!(" → {}", counted(lines, "line")));
+        let outcome = seen.clone().unwrap_or_else(|| self.returned(at, line, room, level));
+        // What was only looked at is told in a row.
+        let is_look = seen.is_some() || self.may_be_counted(at, line, level) && is_count(&outcome);
+        if is_look {
+            return look(told, line, format!("{arguments}{outcome}"));
+        }
+        push(told, line, format!("({arguments}){outcome}"));
+    }
+
+    /// Returns true if a call only looked at something, as others of its tool did: it can look again.
+    fn may_be_counted(&self, at: usize, line: &CallLine<'_>, level: Level) -> bool {
+        let seldom = self.span.arguments.calls(&line.call.name) <= SELDOM;
+        level > 0 && !seldom && !self.newest.contains(&at) && is_read_only(&line.call.name, &line.call.arguments)
+    }
+
+    /// How many lines a call read of a file that it names, where they are too many to be told: they stand in the file.
+    fn lines_read(&self, at: usize, line: &CallLine<'_>, room: usize) -> Option<usize> {
+        let result = line.result.filter(|_| !self.recalled.contains(&at) && !line.is_reply && line.said.is_none())?;
+        if line.end.went_wrong() || !only_reads(line) {
+            return None;
+        }
+        let text = shown(result);
+        let lines = lines_of_file(&text);
+        (lines > 6 && size(&text) > room).then_some(lines)
     }
 
     fn returned(&self, at: usize, line: &CallLine<'_>, room: usize, level: Level) -> String {
@@ -236,13 +256,11 @@ impl Teller<'_, '_> {
             return " → refused".to_owned();
         }
         let failed = line.end.went_wrong();
-        let lines = lines_of_file(&text);
-        if !failed && lines > 6 && size(&text) > room && only_reads(line) {
-            return format!("{said} → {}", counted(lines, "line"));
-        }
         let arguments: Vec<String> = fields(line.call).into_iter().map(|(_, value)| value.into_owned()).collect();
         let room = if failed { room.max(RESULT[2] * self.detail) } else { room };
-        let result = ToldResult { tool: &line.call.name, arguments: &arguments.join("\n"), text: &text, room };
+        let may_be_counted = self.may_be_counted(at, line, level);
+        let result =
+            ToldResult { tool: &line.call.name, arguments: &arguments.join("\n"), text: &text, room, may_be_counted };
         let heard = self.span.heard_behind(at);
         let told = self.span.results.told(&result, |word| heard.holds(word));
         let told = if level >= 4 { told.replace('\n', " ") } else { told };
@@ -253,9 +271,12 @@ impl Teller<'_, '_> {
 impl ToldLine {
     fn line(&self) -> String {
         let Some(alike) = &self.alike else { return format!("{}\n", self.text) };
-        match self.calls {
-            1 => format!("- #{} {alike}\n", self.first),
-            calls => format!("- #{}-#{} {alike} (×{calls})\n", self.first, self.last),
+        match (&self.kind, self.calls) {
+            (ToldKind::Count, calls) => not_told(calls, self.first, self.last),
+            (ToldKind::Looks(tool), 1) => format!("- #{} {tool}({alike})\n", self.first),
+            (ToldKind::Looks(tool), _) => format!("- #{}-#{} {tool}({alike})\n", self.first, self.last),
+            (ToldKind::Text, 1) => format!("- #{} {alike}\n", self.first),
+            (ToldKind::Text, calls) => format!("- #{}-#{} {alike} (×{calls})\n", self.first, self.last),
         }
     }
 }
@@ -274,11 +295,60 @@ pub(super) fn users_words(text: &str, head: usize, tail: usize) -> String {
     if head >= WHOLE_PASTE || size(text) <= head + tail {
         return shortened_once(text, head, tail);
     }
-    passage(text, PassageRoom { all: head + tail, sentence: head, announces: false, is_outcome: false }, |_| false)
+    let room = PassageRoom { all: head + tail, sentence: head, announces: false, is_outcome: false, is_whole: false };
+    passage(text, room, |_| false)
 }
 
 fn plain(text: String) -> ToldLine {
-    ToldLine { text, alike: None, calls: 0, first: 0, last: 0 }
+    ToldLine { text, alike: None, calls: 0, first: 0, last: 0, kind: ToldKind::Text }
+}
+
+fn of_call(line: &CallLine<'_>, alike: String, kind: ToldKind) -> ToldLine {
+    ToldLine { text: String::new(), alike: Some(alike), calls: 1, first: line.number, last: line.number, kind }
+}
+
+/// Tells of a call; one that is like the one before it is counted there.
+fn push(told: &mut Vec<ToldLine>, line: &CallLine<'_>, rest: String) {
+    let alike = format!("{}{rest}", line.call.name);
+    match told.last_mut().filter(|before| before.alike.as_deref() == Some(alike.as_str())) {
+        Some(before) => (before.calls, before.last) = (before.calls + 1, line.number),
+        None => told.push(of_call(line, alike, ToldKind::Text)),
+    }
+}
+
+/// Tells of a call that looked at something, in a row with those of the same tool right before.
+fn look(told: &mut Vec<ToldLine>, line: &CallLine<'_>, seen: String) {
+    let kind = ToldKind::Looks(line.call.name.clone());
+    match told.last_mut().filter(|before| before.kind == kind && before.last + 1 == line.number) {
+        Some(before) => {
+            before.alike.get_or_insert_default().push_str(&format!("; {seen}"));
+            (before.calls, before.last) = (before.calls + 1, line.number);
+        }
+        None => told.push(of_call(line, seen, kind)),
+    }
+}
+
+/// Counts a call that is not told; the first of a stretch says where the others are.
+fn count(told: &mut Vec<ToldLine>, line: &CallLine<'_>) {
+    match told.iter_mut().find(|before| before.kind == ToldKind::Count) {
+        Some(before) => (before.calls, before.last) = (before.calls + 1, line.number),
+        None => told.push(of_call(line, String::new(), ToldKind::Count)),
+    }
+}
+
+/// The line that counts calls which are not told.
+pub(super) fn not_told(calls: u32, first: u32, last: u32) -> String {
+    match last - first + 1 {
+        1 => format!("  (1 call: #{first})\n"),
+        all if all == calls => format!("  ({calls} calls: #{first}-#{last})\n"),
+        _ => format!("  ({} among #{first}-#{last})\n", counted(calls as usize, "call")),
+    }
+}
+
+/// Returns true if nothing is told of a result but how many lines it has.
+fn is_count(outcome: &str) -> bool {
+    let count = outcome.strip_prefix(" → ").and_then(|told| told.strip_suffix(" lines"));
+    count.is_some_and(|count| count.parse::<usize>().is_ok())
 }
 
 fn unread(stretch: UnreadStretch) -> String {

@@ -6,6 +6,7 @@ mod items;
 pub(crate) mod originals;
 mod outline;
 mod prune_candidates;
+mod spare;
 mod tasks;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::store::path::{self, Segment};
 use crate::store::recalls;
 use elide::{elide, elides_only, widen};
 use outline::summary_outline;
+use spare::{roomy_results, unread_results};
 
 pub(crate) use elide::ProposedElisions;
 pub(crate) use items::{ReadItems, ReplacedOriginals, ViewReading};
@@ -160,9 +162,15 @@ pub(crate) fn decide(
     mut read: ReadItems,
 ) -> Result<std::result::Result<CompactionWork, Reason>> {
     let largest = read.reading.largest();
-    let elided = elide(planned, read.reading.pruned());
+    let pruned = read.reading.pruned();
+    let mut spared = unread_results(planned);
+    let elided = elide(planned, &pruned, &spared);
     read.source = read.source.map(|source| source.shortened(&read.reading.replaced));
-    if elides_only(planned, &elided) {
+    let elides_only = elides_only(planned, &elided);
+    let plan = planned.plan.as_ref().ok().filter(|_| !elides_only);
+    spared.extend(roomy_results(planned, &pruned, &elided, plan));
+    let elided = elide(planned, &pruned, &spared);
+    if elides_only {
         return Ok(elision_outline(planned, widen(planned, elided, largest)));
     }
     match &planned.plan {

@@ -144,7 +144,8 @@ impl KeptTruncation {
         let previous = present(&self.planned);
         let merged = elision::merge(previous, &self.cut);
         let freed = freed(&merged).saturating_sub(freed(previous));
-        let elided = ProposedElisions { merged, pruned: count, masked_results: 0, freed, mask_freed: freed };
+        let elided =
+            ProposedElisions { merged, pruned: count, masked_results: 0, masks: Vec::new(), freed, mask_freed: freed };
         let work = elision_outline(&self.planned, elided)?;
         Ok(CompactionWork { strategy: Strategy::Truncate, ..work })
     }

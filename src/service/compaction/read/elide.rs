@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use crate::domain::compaction::guard::savings_pct;
-use crate::domain::compaction::mask;
+use crate::domain::compaction::mask::{self, MaskPlan};
 use crate::domain::compaction::pays::{self, Expected};
 use crate::domain::compaction::prune::{Largest, widened};
 use crate::domain::compaction::strategy::aim;
@@ -17,6 +17,7 @@ use crate::domain::summary::Allowance;
 use crate::domain::tokens::accounting::{FillState, fill_state, red_tokens};
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::read::spare::SparedResults;
 
 /// The elisions that pruning and masking propose for a view.
 pub(crate) struct ProposedElisions {
@@ -24,27 +25,30 @@ pub(crate) struct ProposedElisions {
     /// How many results by pruning.
     pub pruned: u32,
     pub masked_results: u32,
+    /// Those of masking alone, oldest first.
+    pub masks: Vec<Elision>,
     pub freed: u64,
     pub mask_freed: u64,
 }
 
-/// Adds what masking proposes to what pruning does.
-pub(super) fn elide(planned: &PlannedCompaction, pruned: Vec<Elision>) -> ProposedElisions {
+/// Adds what masking proposes to what pruning does, but for results that are spared.
+pub(super) fn elide(planned: &PlannedCompaction, pruned: &[Elision], spared: &SparedResults) -> ProposedElisions {
     let previous = planned.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default();
     let masks = matches!(planned.strategy, Strategy::Auto | Strategy::Mask);
     let mask = if masks {
-        mask::plan(&planned.loaded.view(), &planned.loaded.heads, &planned.settings)
+        mask::plan_without(&planned.loaded.view(), &planned.loaded.heads, &planned.settings, spared)
     } else {
-        mask::MaskPlan::default()
+        MaskPlan::default()
     };
-    let merged = elision::merge(&elision::merge(previous, &pruned), &mask.elisions);
+    let merged = elision::merge(&elision::merge(previous, pruned), &mask.elisions);
     let size = |elisions: &[Elision]| -> u64 {
         elisions.iter().map(|e| u64::from(e.tokens_before.saturating_sub(e.tokens_after))).sum()
     };
     let freed = size(&merged).saturating_sub(size(previous));
     let pruned = pruned.iter().filter(|elision| elision.part == ElidedPart::Result).count();
     let pruned = u32::try_from(pruned).unwrap_or(u32::MAX);
-    ProposedElisions { freed, pruned, masked_results: mask.results, mask_freed: mask.tokens_freed, merged }
+    let MaskPlan { elisions: masks, tokens_freed: mask_freed, results: masked_results } = mask;
+    ProposedElisions { freed, pruned, masked_results, masks, mask_freed, merged }
 }
 
 /// Gives the result that alone overfills the context the room that the others leave, in place of the least.

@@ -24,6 +24,7 @@ use crate::service::compaction::job::{CompactRequest, Trigger};
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::compaction::read::elide::{ProposedElisions, changed_entries, unchanged_by};
 use crate::service::compaction::read::items::{Kept, ReadItems, ViewReading};
+use crate::service::compaction::read::spare::shown_entries;
 use crate::service::compaction::read::tasks::task;
 use crate::service::compaction::work::{CompactionWork, KeptFrom, Outline, RecordTask};
 use crate::service::core::error::Result;
@@ -160,13 +161,7 @@ pub(super) fn summary_outline(
         || record.is_some_and(|record| record.summary.is_some());
     let notes = counting && (has_record || !strategy::is_narrow(&planned.settings, aim));
     let allowance = Allowance::new(replaced_tokens, planned.settings.summary_reserve());
-    let shown: HashSet<Uuid> = plan
-        .anchors
-        .iter()
-        .chain(&plan.kept)
-        .filter_map(|index| loaded.heads.get(*index))
-        .map(|head| head.id)
-        .collect();
+    let shown = shown_entries(planned, plan);
     let elisions: Vec<Elision> =
         elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
     let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
@@ -237,7 +232,7 @@ const LEAST_RECORD: u64 = 160;
 /// Tokens by which a record and its frame may count more together than apart.
 const JOINT: u64 = 4;
 /// Tokens of the frame around a record, about.
-const RECORD_FRAME: u64 = 120;
+pub(super) const RECORD_FRAME: u64 = 120;
 
 /// What a record may take where messages were counted out to a target: all that they leave of it, and at least the share
 /// that was set aside for it.
@@ -254,8 +249,14 @@ fn room_beside_messages(planned: &PlannedCompaction, outline: &Outline, aim: u64
 fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64) -> u64 {
     let settings = &planned.settings;
     let room = left_of(planned, outline, u64::from(settings.record_target())).saturating_sub(RECORD_FRAME);
-    let least = (replaced / 3).min(u64::from(settings.usable()) / LEAST_SHARE);
-    room.max(least).min(replaced * 4 / 5).min(settings.summary_max_tokens.map_or(u64::MAX, u64::from))
+    room.max(least_record(planned, replaced))
+        .min(replaced * 4 / 5)
+        .min(settings.summary_max_tokens.map_or(u64::MAX, u64::from))
+}
+
+/// What a record has at least for what it replaces, in estimated tokens.
+pub(super) fn least_record(planned: &PlannedCompaction, replaced: u64) -> u64 {
+    (replaced / 3).min(u64::from(planned.settings.usable()) / LEAST_SHARE)
 }
 
 /// What a target leaves beside all that stays, in estimated tokens.
@@ -276,19 +277,22 @@ fn most_told(planned: &PlannedCompaction, plan: &Plan, elided: &ProposedElisions
     if planned.trigger == Trigger::Manual {
         return None;
     }
-    let account = &planned.state.account;
-    let shown: HashSet<Uuid> =
-        plan.anchors.iter().chain(&plan.kept).filter_map(|index| Some(planned.loaded.heads.get(*index)?.id)).collect();
-    let freed = elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).map(Elision::freed);
-    let freed = u64::try_from(freed.sum::<i64>()).unwrap_or(0);
-    let fixed = u64::try_from(account.fixed()).unwrap_or(0);
-    let kept = (fixed + plan.tokens_kept).saturating_sub(freed) + before_red(planned);
+    let (account, kept) = (&planned.state.account, kept_tokens(planned, plan, elided));
     let aim = account.estimate_of(strategy::worthwhile(&planned.settings), planned.settings.estimator);
     Some(Allowance::most_replaced(aim.saturating_sub(kept).max(LEAST_SUMMARY)))
 }
 
+/// Estimated tokens of all that stands beside a summary once it is committed.
+pub(super) fn kept_tokens(planned: &PlannedCompaction, plan: &Plan, elided: &ProposedElisions) -> u64 {
+    let shown = shown_entries(planned, plan);
+    let freed = elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).map(Elision::freed);
+    let freed = u64::try_from(freed.sum::<i64>()).unwrap_or(0);
+    let fixed = u64::try_from(planned.state.account.fixed()).unwrap_or(0);
+    (fixed + plan.tokens_kept).saturating_sub(freed) + before_red(planned)
+}
+
 /// What comes to the kept tail of a compaction that is prepared ahead before it is committed, in estimated tokens.
-fn before_red(planned: &PlannedCompaction) -> u64 {
+pub(super) fn before_red(planned: &PlannedCompaction) -> u64 {
     let PlannedCompaction { state, settings, .. } = planned;
     let (tokens, _) = state.account.tokens(settings.estimator);
     let left = (red_tokens(settings) as u64).saturating_sub(tokens);

@@ -1,0 +1,81 @@
+use super::*;
+
+fn room(all: usize) -> PassageRoom {
+    PassageRoom { all, sentence: 400, announces: false, is_outcome: false, is_whole: false }
+}
+
+fn in_room(text: &str, room: PassageRoom) -> String {
+    passage(text, room, |_| false)
+}
+
+#[test]
+fn sentences_end_where_they_end() {
+    assert_eq!(sentences("1. Use tabs. 2. Keep e.g. names. Done!"), ["1. Use tabs.", "2. Keep e.g. names.", "Done!"]);
+    assert_eq!(sentences("支付未成功。请重试！"), ["支付未成功。", "请重试！"]);
+    assert_eq!(sentences("a.rs is 1.5 kB\nnext"), ["a.rs is 1.5 kB", "next"]);
+    assert_eq!(sentences("他说：“天冷。”我走了。"), ["他说：“天冷。”", "我走了。"]);
+    assert_eq!(
+        sentences("He said \"no.\" I left (late.) \"So\" it ends."),
+        ["He said \"no.\"", "I left (late.)", "\"So\" it ends."]
+    );
+}
+
+#[test]
+fn a_cut_is_marked() {
+    assert_eq!(shortened("one two", 100, 0), "one two");
+    let long = format!("begin {} end", "word ".repeat(100));
+    let told = shortened(&long, 40, 20);
+    assert!(told.starts_with("begin word") && told.ends_with("end") && told.matches(GAP).count() == 1, "{told}");
+    let wide = shortened(&"支付".repeat(100), 40, 8);
+    assert_eq!(wide, format!("{} {GAP} {}", "支付".repeat(5), "支付"));
+}
+
+#[test]
+fn a_passage_keeps_what_names_and_marks_what_it_leaves_out() {
+    let filler = "This went on for a while and nothing much came of it all. ".repeat(6);
+    let text = format!("I looked at the parser. {filler}The port is 5177 in src/net.rs. {filler}It works now.");
+    let told = in_room(&text, room(110));
+    assert!(told.starts_with("I looked at the parser. […] "), "{told}");
+    assert!(told.contains("The port is 5177 in src/net.rs.") && told.ends_with("It works now."), "{told}");
+    assert_eq!(in_room("Short. Whole.", room(100)), "Short. Whole.");
+    assert_eq!(in_room(&format!("{} End.", "long words ".repeat(9)), room(60)).matches(GAP).count(), 1);
+    let announced = PassageRoom { announces: true, ..room(100) };
+    assert_eq!(in_room("The test fails. Let me look:", announced), "The test fails.");
+}
+
+#[test]
+fn no_sentence_is_told_twice() {
+    let said = "It exports one answer, after 6 parts. ";
+    assert_eq!(in_room(&said.repeat(4), room(900)), format!("{}{GAP}", said));
+    let text = format!("{said}The port is 5177. {said}It works now.");
+    assert_eq!(in_room(&text, room(900)), format!("{said}The port is 5177. {GAP} It works now."));
+}
+
+#[test]
+fn of_what_was_pasted_no_sentence_is_told_twice() {
+    let pasted = format!("Look at this. {}What is it?", "The line is down. ".repeat(40));
+    assert_eq!(shortened_once(&pasted, 140, 60), "Look at this. The line is down. […] What is it?");
+    assert_eq!(shortened_once("Go on. Go on. Go on.", 140, 60), "Go on. Go on. Go on.");
+}
+
+#[test]
+fn a_question_is_no_outcome_and_code_is_told_whole_or_not() {
+    let room = PassageRoom { is_outcome: true, ..room(60) };
+    let said = "Let me see. The flight HAT271 costs 105 dollars. Would you like to book one of these options now?";
+    assert_eq!(in_room(said, room), "Let me see. The flight HAT271 costs 105 dollars. […]");
+    let said =
+        "I add a loop.\n```python\nfor item in all_items_of(a, b, c):\n    table.push([item.name])\n```\nThat is all.";
+    assert_eq!(in_room(said, room), "I add a loop. […] That is all.");
+    let usual = |part: &str| part == "Have a nice day!";
+    assert_eq!(
+        passage("It is sold out, all of it, since the morning of that day. Have a nice day!", room, usual),
+        "It is sold out, all of it, since the morning of that day. […]"
+    );
+}
+
+#[test]
+fn no_heading_stands_alone() {
+    let filler = "some words that say little and go on and on ".repeat(20);
+    let told = in_room(&format!("Start.\n## Results_2026 of v1\n{filler}\nEnd."), room(60));
+    assert!(!told.contains("Results_2026"), "{told}");
+}
