@@ -11,7 +11,7 @@ use super::words::hashed;
 use crate::domain::model::message::ToolCall;
 
 /// Calls of one tool that are compared with one another.
-const COMPARED: usize = 256;
+pub(super) const COMPARED: usize = 256;
 /// Lines of one argument that are looked at.
 const MOST_LINES: usize = 2_000;
 /// Openings of the names that tools give to a text that they replace, and to the one that they put in its place.

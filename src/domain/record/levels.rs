@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::arguments::COMPARED;
 use super::quote::size;
 use super::span::{Line, Span};
 use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER, not_told, users_words};
@@ -23,6 +24,8 @@ pub(super) const NEWEST_TURNS: usize = 3;
 const LASTING_SHARE: usize = 4;
 /// So many of them are looked at.
 const MOST_LASTING: usize = 400;
+/// A tool with more calls than this, and than a third of all, does the routine.
+const ROUTINE: usize = 8;
 /// So many of the newest stretches are told in some detail before older ones are told at all: the agent works on them. So
 /// much of the room is held back for it, in hundredths, before outcomes of old are shortened, and before requests are left
 /// out.
@@ -115,19 +118,26 @@ pub(super) struct Telling<'t, 's, 'a> {
     levels: Vec<Option<Level>>,
     told: HashMap<(usize, Level), String>,
     spent: usize,
+    /// All calls of the span.
+    calls: usize,
 }
 
 impl<'t, 's, 'a> Telling<'t, 's, 'a> {
     pub fn within(teller: &'t Teller<'s, 'a>, stretches: &'t [Stretch], room: usize) -> Telling<'t, 's, 'a> {
         let levels = vec![Some(BRIEF); stretches.len()];
-        let mut telling = Telling { teller, stretches, levels, told: HashMap::new(), spent: 0 };
+        let calls = teller.span.lines.iter().filter(|line| matches!(line, Line::Call(_))).count();
+        let mut telling = Telling { teller, stretches, levels, told: HashMap::new(), spent: 0, calls };
         telling.spent = (0..stretches.len()).map(|at| telling.cost(at, BRIEF)).sum();
         let detail = telling.detail_of_newest();
         telling.shorten(room - detail.min(room * BEFORE_SHORTENING / 100));
         telling.leave_out(room - detail.min(room * BEFORE_LEAVING_OUT / 100));
+        if telling.levels.iter().any(Option::is_none) {
+            // Before anything is told in full, what was left out comes back.
+            telling.tell_newest(room);
+            telling.take_back(room.saturating_sub(COUNTED));
+        }
         telling.tell_outcomes(room * 3 / 4);
         telling.tell_more(room);
-        telling.take_back(room.saturating_sub(COUNTED));
         telling
     }
 
@@ -150,6 +160,19 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
     fn detail_of_newest(&mut self) -> usize {
         let newest = self.stretches.len().saturating_sub(DETAILED)..self.stretches.len();
         newest.map(|at| self.cost(at, SOME_DETAIL).saturating_sub(self.cost(at, BRIEF))).sum()
+    }
+
+    /// Tells the newest stretches in some detail.
+    fn tell_newest(&mut self, room: usize) {
+        for at in (self.stretches.len().saturating_sub(DETAILED)..self.stretches.len()).rev() {
+            let level = (SOME_DETAIL..BRIEF).find(|level| {
+                let current = self.levels[at].map_or(0, |current| self.cost(at, current));
+                self.spent - current + self.cost(at, *level) <= room
+            });
+            if let Some(level) = level {
+                self.set(at, Some(level));
+            }
+        }
     }
 
     /// The user's words are worth more than what was said of them: before any go, the oldest outcomes are cut.
@@ -190,12 +213,21 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
     /// What a stretch tells that others do not, for a thousand quarter tokens that it takes at least: a word counts by how few
     /// of them say it. What was done for good goes last.
     fn worth(&mut self, at: usize, told: &ToldWords) -> usize {
-        if self.stretches[at].lines.clone().any(|at| self.teller.lasting.contains(&at)) {
+        if self.stretches[at].lines.clone().any(|at| self.teller.lasting.contains(&at) && !self.is_routine(at)) {
             return usize::MAX;
         }
         let rarity = |word: &u64| 1_000 / told.stretches.get(word).copied().unwrap_or(1).max(1);
         let worth: usize = told.by_stretch.get(at).map_or(0, |words| words.iter().map(rarity).sum());
         worth * 1_000 / self.cost(at, LEAST).max(1)
+    }
+
+    /// Returns true if a line holds a call by the tool that does most of the work here: what an unknown tool does a hundred
+    /// times is seldom what must not be forgotten.
+    fn is_routine(&self, at: usize) -> bool {
+        let span = self.teller.span;
+        let Line::Call(line) = &span.lines[at] else { return false };
+        let calls = span.arguments.calls(&line.call.name);
+        calls > ROUTINE && calls * 3 > self.calls.min(COMPARED)
     }
 
     /// The words that are told of each stretch where it is told in brief: what the user asked, and what came of it.
@@ -252,6 +284,10 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
                     continue;
                 };
                 let level = if at + 2 >= running { level } else { level.max(OLDER) };
+                if level >= current {
+                    next -= 1;
+                    continue;
+                }
                 let more = self.cost(at, level).saturating_sub(self.cost(at, current));
                 if more > budget {
                     break;
