@@ -40,6 +40,11 @@ pub(super) fn fields(call: &ToolCall) -> Vec<(&str, Cow<'_, str>)> {
     }
 }
 
+/// The same as one text, a line or more each.
+pub(super) fn arguments_text(call: &ToolCall) -> String {
+    fields(call).into_iter().map(|(_, value)| value.into_owned()).collect::<Vec<_>>().join("\n")
+}
+
 fn text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),

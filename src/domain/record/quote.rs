@@ -227,7 +227,12 @@ pub fn passages(texts: &[&str], room: PassageRoom, usual: impl Fn(&str) -> bool)
     let texts: Vec<String> = texts.iter().map(|text| bounded(text)).collect();
     let mut by_text: Vec<Vec<&str>> = texts.iter().map(|text| sentences(text)).collect();
     if room.announces {
-        by_text.iter_mut().for_each(|parts| parts.retain(|part| !part.ends_with([':', '：'])));
+        // What stands in the middle heads what follows.
+        for parts in &mut by_text {
+            while parts.last().is_some_and(|last| last.ends_with([':', '：'])) {
+                parts.pop();
+            }
+        }
     }
     let parts: Vec<&str> = by_text.iter().flatten().copied().collect();
     let repeats = repeats(&parts);

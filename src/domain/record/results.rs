@@ -1,5 +1,6 @@
 //! What of a result is told: the lines that tell something, for what recurs in most results of its tool tells nothing.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
@@ -25,6 +26,9 @@ const LAST: usize = 100;
 const REACH: usize = 120_000;
 /// The most that is told of one line, in quarter tokens.
 const LINE: usize = 240;
+/// Bytes of an argument that is known again in a line, and how many of them.
+const SHORTEST_ECHO: usize = 5;
+const MOST_ECHOES: usize = 4;
 /// A result of so few lines is told with the beginning of the first, in quarter tokens.
 const FEW: usize = 6;
 const OPENING: usize = 100;
@@ -63,8 +67,8 @@ pub(super) struct ToldResult<'a> {
 }
 
 impl<'a> ResultShapes<'a> {
-    /// Learns from a result. Of each tool the first [`COMPARED`] count that are shown to it.
-    pub fn learn(&mut self, tool: &'a str, text: &str) {
+    /// Learns from a result of a call with these arguments. Of each tool the first [`COMPARED`] count that are shown to it.
+    pub fn learn(&mut self, tool: &'a str, arguments: &str, text: &str) {
         if self.tools.len() >= MOST_TOOLS && !self.tools.contains_key(tool) {
             return;
         }
@@ -74,26 +78,33 @@ impl<'a> ResultShapes<'a> {
         }
         shapes.results += 1;
         let text = readable(text);
-        let lines: HashSet<String> = looked_at(&text).map(template).collect();
+        let lines: HashSet<String> = looked_at(&text).map(|line| template(&without_echo(line, arguments))).collect();
         for line in lines {
             *shapes.lines.entry(line).or_default() += 1;
         }
     }
 
     /// Returns true if a line of this shape stands in nearly all results of the tool: it is a wrapper's.
-    fn stands_in_all(&self, tool: &str, line: &str) -> bool {
-        let Some(shapes) = self.tools.get(tool).filter(|shapes| shapes.results >= 4) else { return false };
-        shapes.lines.get(&template(line)).copied().unwrap_or_default() * 10 >= shapes.results * 8
+    fn stands_in_all(&self, result: &ToldResult<'_>, line: &str) -> bool {
+        self.share(result.tool, &template(&without_echo(line, result.arguments))) >= 80
     }
 
-    /// Returns true if a line of this shape stands in most results of the tool. One that names something, as hits of a
-    /// search do, has to stand in nearly all.
-    fn recurs(&self, tool: &str, line: &str) -> bool {
-        let Some(shapes) = self.tools.get(tool).filter(|shapes| shapes.results >= 4) else { return false };
-        let shape = template(line);
-        let standing = shapes.lines.get(&shape).copied().unwrap_or_default();
-        let is_common = standing >= 3 && standing * 2 > shapes.results;
-        is_common && (names(&shape).next().is_none() || self.stands_in_all(tool, line))
+    /// Returns true if a line of this shape stands in most results of the tool; one that names an argument need not stand in
+    /// so many. One that names something else, as hits of a search do, has to stand in nearly all.
+    fn recurs(&self, result: &ToldResult<'_>, line: &str) -> bool {
+        let bare = without_echo(line, result.arguments);
+        let shape = template(&bare);
+        let share = self.share(result.tool, &shape);
+        let is_echo = bare.len() != line.len();
+        let names_more = names(&shape).next().is_some();
+        if is_echo { share > 30 } else { share > 50 && (!names_more || share >= 80) }
+    }
+
+    /// In how many of a hundred results a line of this shape stands: of a few results, and of a few lines, that says nothing.
+    fn share(&self, tool: &str, shape: &str) -> usize {
+        let Some(shapes) = self.tools.get(tool).filter(|shapes| shapes.results >= 4) else { return 0 };
+        let standing = shapes.lines.get(shape).copied().unwrap_or_default();
+        if standing < 3 { 0 } else { standing * 100 / shapes.results }
     }
 
     /// What a result says, in at most so much room. `later` says whether a word was spoken of or used afterwards.
@@ -109,7 +120,7 @@ impl<'a> ResultShapes<'a> {
             return format!("{head}{}", usual.unwrap_or_else(|| "no output".to_owned()));
         }
         // What says the same each time is no loss; whatever else goes is marked.
-        let is_loss = |line: &&str| exit_line(line).is_none() && !self.stands_in_all(result.tool, line);
+        let is_loss = |line: &&str| exit_line(line).is_none() && !self.stands_in_all(result, line);
         let before = if all[..body.start].iter().any(is_loss) { "[…] " } else { "" };
         let behind = if all[body.end..].iter().any(is_loss) { " […]" } else { "" };
         let told = self.told_lines(lines, &text, result, code.is_some(), later);
@@ -161,7 +172,7 @@ impl<'a> ResultShapes<'a> {
         let behind_label = core.split_once(": ").map(|(_, rest)| rest).filter(|rest| !rest.is_empty());
         let echo = core.len() > 8
             && (result.arguments.contains(core) || behind_label.is_some_and(|rest| result.arguments.contains(rest)));
-        exit_line(line).is_none() && !echo && !self.recurs(result.tool, line)
+        exit_line(line).is_none() && !echo && !self.recurs(result, line)
     }
 }
 
@@ -179,6 +190,12 @@ fn looked_at(text: &str) -> impl Iterator<Item = &str> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let from = lines.len().saturating_sub(LAST).max(FIRST);
     lines.into_iter().enumerate().filter(move |(at, _)| *at < FIRST || *at >= from).map(|(_, line)| line)
+}
+
+/// A line with a mark in place of each argument that it repeats.
+fn without_echo<'l>(line: &'l str, arguments: &str) -> Cow<'l, str> {
+    let echoed = arguments.lines().filter(|value| value.len() >= SHORTEST_ECHO && line.contains(*value));
+    echoed.take(MOST_ECHOES).fold(Cow::Borrowed(line), |line, value| Cow::Owned(line.replace(value, "#")))
 }
 
 /// A line without what differs from result to result.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-use super::arguments::ArgumentShapes;
+use super::arguments::{ArgumentShapes, arguments_text};
 use super::effect::is_read_only;
 use super::ending::{self, CallEnd};
 use super::frames::drop_frames;
@@ -149,7 +149,7 @@ impl<'a> Span<'a> {
         for (at, line) in calls() {
             arguments.learn(line.call);
             if let Some(result) = line.result {
-                results.learn(&line.call.name, &result.plain_text());
+                results.learn(&line.call.name, &arguments_text(line.call), &result.plain_text());
             }
             for text in texts(&line.call.arguments) {
                 for word in names(text).flat_map(words).filter(|word| word.len() >= SHORTEST_NAME) {

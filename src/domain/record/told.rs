@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::arguments::{fields, is_path};
+use super::arguments::{arguments_text, fields, is_path};
 use super::effect::is_read_only;
 use super::ending::CallEnd;
 use super::quote::{PassageRoom, counted, density, passage, passages, sentences, shortened, shortened_once, size};
@@ -256,11 +256,10 @@ impl Teller<'_, '_> {
             return " → refused".to_owned();
         }
         let failed = line.end.went_wrong();
-        let arguments: Vec<String> = fields(line.call).into_iter().map(|(_, value)| value.into_owned()).collect();
+        let arguments = arguments_text(line.call);
         let room = if failed { room.max(RESULT[2] * self.detail) } else { room };
         let may_be_counted = self.may_be_counted(at, line, level);
-        let result =
-            ToldResult { tool: &line.call.name, arguments: &arguments.join("\n"), text: &text, room, may_be_counted };
+        let result = ToldResult { tool: &line.call.name, arguments: &arguments, text: &text, room, may_be_counted };
         let heard = self.span.heard_behind(at);
         let told = self.span.results.told(&result, |word| heard.holds(word));
         let told = if level >= 4 { told.replace('\n', " ") } else { told };

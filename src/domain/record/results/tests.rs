@@ -23,6 +23,7 @@ fn what_recurs_in_all_results_is_not_told() {
     for n in 0..6 {
         shapes.learn(
             "bash",
+            "",
             &framed(&format!("nothing alike here, number {}", ["one", "two", "six", "ten", "four", "nine"][n])),
         );
     }
@@ -39,7 +40,7 @@ fn hits_stay_and_what_goes_is_marked() {
     let mut shapes = ResultShapes::default();
     for n in 0..6 {
         let more = ["src/a.go\nsrc/resume.go", "src/ops.go"][n % 2];
-        shapes.learn("bash", &format!("Found {} files\n{more}", 2 - n % 2));
+        shapes.learn("bash", "", &format!("Found {} files\n{more}", 2 - n % 2));
     }
     let hits = "src/resume.go\nsrc/ops.go\nsrc/new.go";
     assert_eq!(told(&shapes, &format!("Found 3 files\n{hits}"), 400, &[]), hits);
