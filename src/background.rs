@@ -3,13 +3,21 @@
 //! them. What a compaction does keeps the usual priority: an agent may need it soon. Where other programs fill the cores,
 //! such threads starve behind them too, so how far they step back can be set.
 
+mod large_value;
+
+use std::cell::Cell;
+use std::panic::resume_unwind;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+pub use large_value::{FreeingLoad, LargeValue};
+
+const NAME: &str = "contextd-background";
 const THREADS: usize = 64;
 const KEPT_IDLE: Duration = Duration::from_secs(10);
 /// Added to the process's own: at 10, such a thread gets about a tenth of what another gets for the same core.
@@ -19,7 +27,7 @@ static NICE: AtomicU8 = AtomicU8::new(STEP_BACK);
 
 static POOL: LazyLock<Option<Runtime>> = LazyLock::new(|| {
     let mut builder = Builder::new_current_thread();
-    builder.max_blocking_threads(THREADS).thread_keep_alive(KEPT_IDLE).thread_name("contextd-background");
+    builder.max_blocking_threads(THREADS).thread_keep_alive(KEPT_IDLE).thread_name(NAME);
     let built = builder.on_thread_start(step_back).build();
     built.inspect_err(|error| tracing::warn!(%error, "no threads of lower priority")).ok()
 });
@@ -27,6 +35,15 @@ static POOL: LazyLock<Option<Runtime>> = LazyLock::new(|| {
 /// How far its threads step back, from 0 (not at all) to 19. Threads that have begun keep what they have.
 pub fn step_back_by(nice: u8) {
     NICE.store(nice, Ordering::Relaxed);
+}
+
+thread_local! {
+    static STANDS_BACK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns true on such a thread.
+fn stands_back() -> bool {
+    STANDS_BACK.get()
 }
 
 tokio::task_local! {
@@ -41,14 +58,50 @@ pub async fn at_usual_priority<F: Future>(work: F) -> F::Output {
 /// Does a job there, also when nobody waits for its end any more.
 pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     match &*POOL {
-        Some(pool) if AT_USUAL_PRIORITY.try_with(|()| ()).is_err() => pool.spawn_blocking(job),
+        Some(pool) if !is_at_usual_priority() => pool.spawn_blocking(job),
         _ => tokio::task::spawn_blocking(job),
+    }
+}
+
+fn is_at_usual_priority() -> bool {
+    AT_USUAL_PRIORITY.try_with(|()| ()).is_ok()
+}
+
+/// Does a job that borrows, while this thread waits: on a thread of its own at the lower priority, or here where what is
+/// carried out keeps the usual one.
+pub fn beside<T: Send>(job: impl FnOnce() -> T + Send) -> T {
+    if is_at_usual_priority() {
+        return job();
+    }
+    let mut job = Some(job);
+    let done = thread::scope(|scope| {
+        let work = || {
+            step_back();
+            job.take().map(|job| job())
+        };
+        let there = thread::Builder::new().name(NAME.to_owned()).spawn_scoped(scope, work).ok()?;
+        there.join().unwrap_or_else(|panic| resume_unwind(panic))
+    });
+    // Where no thread is to be had, the job is still to be done.
+    match (done, job) {
+        (Some(done), _) => done,
+        (None, Some(job)) => job(),
+        (None, None) => unreachable!("a job is done there or here"),
+    }
+}
+
+/// Frees a value there, which nobody waits for.
+fn let_go<T: Send + 'static>(value: T) {
+    match &*POOL {
+        Some(pool) => drop(pool.spawn_blocking(move || drop(value))),
+        None => drop(value),
     }
 }
 
 /// Only Linux has a priority for each thread; where it is refused, the work is done at the usual one.
 #[cfg(target_os = "linux")]
 fn step_back() {
+    STANDS_BACK.set(true);
     let lowered = rustix::process::getpriority_process(None).and_then(|now| {
         rustix::process::setpriority_process(None, now.saturating_add(NICE.load(Ordering::Relaxed).into()))
     });
@@ -58,7 +111,9 @@ fn step_back() {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn step_back() {}
+fn step_back() {
+    STANDS_BACK.set(true);
+}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
@@ -70,7 +125,11 @@ mod tests {
         let there = super::spawn(|| getpriority_process(None).unwrap()).await.unwrap();
         assert!(there > usual || usual == 19, "{there} beside {usual}");
         assert_eq!(getpriority_process(None).unwrap(), usual);
+        assert_eq!(super::beside(|| getpriority_process(None).unwrap()), there);
+        assert_eq!(getpriority_process(None).unwrap(), usual);
         let needed = super::at_usual_priority(async { super::spawn(|| getpriority_process(None).unwrap()).await });
         assert_eq!(needed.await.unwrap(), usual);
+        let borrowed = super::at_usual_priority(async { super::beside(|| getpriority_process(None).unwrap()) });
+        assert_eq!(borrowed.await, usual);
     }
 }

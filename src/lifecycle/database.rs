@@ -162,9 +162,14 @@ fn pool_options(database: &config::DatabaseConfig, hosts: &Hosts) -> PgPoolOptio
                 Ok(is_current)
             })
         })
-        // Does nothing after a statement whose end was awaited.
+        // Waits for nothing after a statement whose end was awaited.
         .after_release(|connection, _| {
-            Box::pin(async move { within(PING_WITHIN, connection.flush()).await.map(|()| true) })
+            Box::pin(async move {
+                within(PING_WITHIN, connection.flush()).await?;
+                // Else each keeps as much as the largest statement and row that it has seen.
+                connection.shrink_buffers();
+                Ok(true)
+            })
         })
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::background::at_usual_priority;
+use crate::background::{FreeingLoad, at_usual_priority};
 use crate::domain::compaction::excess::{Excess, ExcessReason, FixedParts};
 use crate::domain::context::fit::fit;
 use crate::domain::context::pairing::StoredSource;
@@ -37,7 +37,7 @@ use crate::service::compaction::{CompactionRef, save};
 use crate::service::core::answer_room::AnswerRoom;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, Newest, SessionState};
-use crate::service::core::offload::{in_place, load_of_heads, offload, size};
+use crate::service::core::offload::{in_place, offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin, view_origin};
@@ -247,7 +247,7 @@ impl Service {
         let format = rebuild.format;
         let view = view_in(&loaded, format);
         let find_unsent = || UnsentResults::of(&loaded, &view, state.account.path_at_mark());
-        let unsent = in_place(load_of_heads(&loaded.heads), find_unsent).await?;
+        let unsent = in_place(loaded.heads.freeing_load(), find_unsent).await?;
         let part = |count| state.account.part(count, head.settings.estimator);
         let handed = snapshot.tokens.saturating_sub(part(unsent.unreported));
         let measure = (&*head.settings, &state.account);

@@ -239,7 +239,7 @@ impl Service {
             guard: AntiThrash::new(&settings),
             ..before
         };
-        let state = view::state_of_whole_path(loaded, fixed, fresh);
+        let state = view::state_of_path(&loaded, fixed, fresh);
         let now = clock::now();
         let mut fork = SessionRow {
             id: clock::new_id(),

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::background::FreeingLoad;
 use crate::domain::compaction::result::{CompactionResult, Reason};
 use crate::domain::model::format::Format;
 use crate::domain::model::strategy::Strategy;
@@ -28,7 +29,7 @@ use crate::service::compaction::{CompactRequest, Status, Trigger, facts};
 use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::handles::{Handles, OpenedHandles};
 use crate::service::core::head::{Head, Newest};
-use crate::service::core::offload::{load, load_of_heads, offload, size};
+use crate::service::core::offload::{load, offload, size};
 use crate::service::core::settings::SettingsResolver;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -174,7 +175,7 @@ async fn read(
     let fixed = offload(raw(&request.system) + raw(&request.tools), count).await?;
     let (entries, row) = append::unsaved(&head, append, opened).await?;
     head.row = row;
-    let load = size(&request.items) + load_of_heads(entries.iter().map(|entry| &entry.head));
+    let load = size(&request.items) + entries.freeing_load();
     let settle = move || {
         let stored: Vec<Arc<StoredEntry>> =
             entries.iter().map(|entry| Arc::new(StoredEntry::unsaved(entry, head.session_id))).collect();
@@ -237,7 +238,7 @@ fn read_and_decide(planned: &Arc<PlannedCompaction>) -> Result<std::result::Resu
     }
     let mut source = RecordReading::of(planned);
     if let Some(source) = &mut source {
-        for stored in path {
+        for stored in path.iter() {
             source.take(stored)?;
         }
     }
@@ -281,7 +282,7 @@ impl Transcript {
             is_revert: false,
             folds: Vec::new(),
         };
-        let mut stored = self.planned.loaded.stored.clone();
+        let mut stored = self.planned.loaded.stored.to_vec();
         stored.push(Arc::new(StoredEntry::unsaved(&entry, self.head.session_id)));
         let thinking = self.head.settings.thinking;
         let (messages, system) =

@@ -4,11 +4,44 @@
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
+use crate::background::beside;
+use crate::domain::model::abandoned::works_on_a_job;
+
 /// Up to here, handing over takes longer than the work.
 const SMALL_BYTES: usize = 64 << 10;
+/// From here on the work also stands behind all requests: at the usual priority, a few such jobs would leave them a share
+/// of the cores only.
+const LARGE_BYTES: usize = 1 << 20;
 
-/// Does a job of about so much work, in bytes of text. Nothing is handed over where one thread does all.
-pub fn in_place<T>(load: usize, job: impl FnOnce() -> T) -> T {
+/// Does a job of about so much work, in bytes of text. Nothing is handed over where one thread does all, or by a thread
+/// that answers no requests.
+pub fn in_place<T: Send>(load: usize, job: impl FnOnce() -> T + Send) -> T {
     let shares = || Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
-    if load > SMALL_BYTES && shares() { block_in_place(job) } else { job() }
+    if load <= SMALL_BYTES || works_on_a_job() || !shares() {
+        return job();
+    }
+    if load > LARGE_BYTES { block_in_place(|| beside(job)) } else { block_in_place(job) }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::process::getpriority_process;
+
+    use super::*;
+    use crate::background::at_usual_priority;
+
+    fn priority_of_work(load: usize) -> i32 {
+        in_place(load, || getpriority_process(None).unwrap())
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn large_work_stands_behind_all_requests() {
+        let usual = getpriority_process(None).unwrap();
+        let priorities = || [SMALL_BYTES, LARGE_BYTES, LARGE_BYTES + 1].map(priority_of_work);
+        let [small, middle, large] = tokio::spawn(async move { priorities() }).await.unwrap();
+        assert_eq!((small, middle), (usual, usual));
+        assert!(large > usual || usual == 19, "{large} beside {usual}");
+        let needed = tokio::spawn(at_usual_priority(async { priority_of_work(LARGE_BYTES + 1) }));
+        assert_eq!(needed.await.unwrap(), usual, "an agent waits for it");
+    }
 }

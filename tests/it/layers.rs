@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A layer, what it may use of ours, and what it must not use of others'.
 const LAYERS: [(&str, &[&str], &[&str]); 13] = [
     ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
-    ("store", &["domain", "trace"], &["axum", "reqwest"]),
+    ("store", &["background", "domain", "trace"], &["axum", "reqwest"]),
     ("background", &[], &["axum", "sqlx", "reqwest"]),
     ("backoff", &[], &["axum", "sqlx", "tokio", "reqwest"]),
     ("families", &[], &["axum", "sqlx", "tokio", "reqwest"]),

@@ -59,6 +59,11 @@ pub fn is_abandoned() -> bool {
     CURRENT.with(|current| current.borrow().as_ref().is_some_and(JobFlag::is_over))
 }
 
+/// Returns true where this thread works on a job that was handed to it.
+pub fn works_on_a_job() -> bool {
+    CURRENT.with(|current| current.borrow().is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

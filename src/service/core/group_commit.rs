@@ -17,6 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
+use crate::background::LargeValue;
 use crate::service::core::error::ServiceError;
 use crate::service::core::tenant::Tenant;
 use crate::store::entries::{self, GuardedWrite, NewBranch, NewEntry, Patience, Write};
@@ -47,7 +48,7 @@ pub struct OneWrite {
     /// The head's version before.
     pub version: i64,
     pub head: HeadRow,
-    pub entries: Vec<NewEntry>,
+    pub entries: LargeValue<Vec<NewEntry>>,
     pub branches: Vec<NewBranch>,
     pub now: DateTime<Utc>,
 }

@@ -2,29 +2,35 @@
 //! items and calls, each of which is work of its own. Only so much is worked on at a time, because parsed text takes a few
 //! times its size. Work ends with whoever waits for it: its loops learn from `domain::model::abandoned` that nobody does.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::Context as _;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::background;
 #[cfg(test)]
 pub use crate::background::at_usual_priority;
+use crate::background::{self, FreeingLoad};
 use crate::domain::model::abandoned::JobWaiter;
 use crate::domain::model::entry::EntryMeta;
 use crate::service::core::error::Result;
+use crate::store::entries::{NewEntry, StoredEntry};
 use crate::store::large;
 
 /// Up to here, going to another thread takes longer than the work.
 const INLINE_BYTES: usize = 16 << 10;
 /// Work on more than this waits for its share of [`LARGE`]; work on less never waits behind it.
 const LARGE_BYTES: usize = 1 << 20;
+/// See [`is_bulky`].
+const BULKY_BYTES: usize = 8 << 20;
 /// An item, a call or a result counts as so many bytes beside its own: about what its parts take in memory.
 pub const PART_BYTES: usize = 256;
-/// The same for a value among many: a fifth of what it takes parsed, since a text takes a few times its size too.
+/// The same for a value, and for an object or a list around values, however few: a fifth of what they take parsed, since a
+/// text takes a few times its size too.
 const VALUE_BYTES: usize = 64;
+/// Bytes that are looked through in the time of work on one.
+const SCANNED_IN_ONE: usize = 16;
 
 /// MiB of large work at a time for each core: two of the largest bodies on four cores, so that half of them stay free for
 /// requests and the database.
@@ -47,21 +53,46 @@ pub fn size(items: &[Box<RawValue>]) -> usize {
 /// The work that raw items make: their bytes, and what their values take once they are parsed.
 pub fn load(items: &[Box<RawValue>]) -> usize {
     let bytes = size(items);
-    let values = || items.iter().map(|item| commas(item.get().as_bytes())).sum::<usize>();
-    bytes + PART_BYTES * items.len() + VALUE_BYTES * large::in_place(bytes, values)
+    let values = || items.iter().map(|item| values(item.get().as_bytes())).sum::<usize>();
+    bytes + PART_BYTES * items.len() + VALUE_BYTES * large::in_place(bytes / SCANNED_IN_ONE, values)
 }
 
-/// About how many values a JSON text has beside its items: each but the first stands behind a comma.
-fn commas(text: &[u8]) -> usize {
+/// Returns true where items that are read take so much that few requests may hold them at a time: whoever takes them waits
+/// for a lane before they are read.
+pub fn is_bulky(items: &[Box<RawValue>]) -> bool {
+    load(items) > BULKY_BYTES
+}
+
+/// About how many values a JSON text has beside its items: each begins an object or a list, or stands behind a comma.
+fn values(text: &[u8]) -> usize {
     // In blocks whose count fits a byte, which the compiler counts many bytes at a time.
-    let in_block = |block: &[u8]| usize::from(block.iter().map(|byte| u8::from(*byte == b',')).sum::<u8>());
+    let begins = |byte: &u8| u8::from(*byte == b',') + u8::from(*byte == b'{') + u8::from(*byte == b'[');
+    let in_block = |block: &[u8]| usize::from(block.iter().map(begins).sum::<u8>());
     text.chunks(usize::from(u8::MAX)).map(in_block).sum()
 }
 
 /// The work that the shapes of entries make, their texts aside.
-pub fn load_of_heads<'h>(heads: impl IntoIterator<Item = &'h EntryMeta>) -> usize {
+fn load_of_heads<'h>(heads: impl IntoIterator<Item = &'h EntryMeta>) -> usize {
     let parts = |head: &EntryMeta| 1 + head.shape.calls.len() + head.shape.results.len();
     PART_BYTES * heads.into_iter().map(parts).sum::<usize>()
+}
+
+impl FreeingLoad for Vec<EntryMeta> {
+    fn freeing_load(&self) -> usize {
+        load_of_heads(self)
+    }
+}
+
+impl FreeingLoad for Vec<NewEntry> {
+    fn freeing_load(&self) -> usize {
+        load_of_heads(self.iter().map(|entry| &entry.head))
+    }
+}
+
+impl FreeingLoad for Vec<Arc<StoredEntry>> {
+    fn freeing_load(&self) -> usize {
+        load_of_heads(self.iter().map(|stored| &stored.entry.head))
+    }
 }
 
 /// Does a job of about so much work, in bytes of text, here or on a thread of its own.
@@ -114,7 +145,7 @@ async fn joined<T>(done: JoinHandle<Option<T>>, waiter: JobWaiter) -> Result<T> 
 ///
 /// # Errors
 /// Never, as long as the process runs.
-pub async fn in_place<T>(load: usize, job: impl FnOnce() -> T) -> Result<T> {
+pub async fn in_place<T: Send>(load: usize, job: impl FnOnce() -> T + Send) -> Result<T> {
     if load <= INLINE_BYTES {
         return Ok(job());
     }

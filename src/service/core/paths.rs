@@ -22,6 +22,8 @@ const PATH_BYTES: usize = 4 << 20;
 const CACHED_FOR: Duration = Duration::from_secs(120);
 /// Bytes that an entry takes beside its item, about.
 const ENTRY_BYTES: usize = 512;
+/// The same for a call or a result of its shape.
+const CALL_BYTES: usize = 96;
 
 type Run = Arc<Vec<Arc<StoredEntry>>>;
 
@@ -139,5 +141,6 @@ fn holds(segment: &Segment, stored: &StoredEntry) -> bool {
 }
 
 fn weight(run: &[Arc<StoredEntry>]) -> usize {
-    run.iter().map(|stored| stored.entry.item.len() + ENTRY_BYTES).sum()
+    let calls = |stored: &StoredEntry| stored.entry.head.shape.calls.len() + stored.entry.head.shape.results.len();
+    run.iter().map(|stored| stored.entry.item.len() + ENTRY_BYTES + CALL_BYTES * calls(stored)).sum()
 }

@@ -16,6 +16,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::background::{FreeingLoad, LargeValue};
 use crate::domain::compaction::strategy::counts;
 use crate::domain::model::format::Format;
 use crate::domain::settings::Settings;
@@ -32,7 +33,8 @@ use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::{Ahead, Head, SessionState};
 use crate::service::core::heads::SessionTransaction;
 use crate::service::core::idempotency::{self, Outcome, seal};
-use crate::service::core::offload::{in_place, load_of_heads};
+use crate::service::core::lanes::Lane;
+use crate::service::core::offload::{in_place, is_bulky};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::events;
@@ -85,6 +87,10 @@ impl Service {
         let opened = self.inner.handles.open(tenant, append.format, &append, |append| &append.items).await?;
         let slot = self.inner.cached_heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
+        let lane = match is_bulky(&append.items) {
+            true => Some(self.inner.bulk_lanes.enter(tenant).await?),
+            false => None,
+        };
         let mut read = None;
         for _ in 0..OPTIMISTIC_TRIES {
             let head = match cached.take() {
@@ -94,10 +100,11 @@ impl Service {
             };
             check_expected(&head, &append)?;
             let items = items::read(Arc::clone(&append), Arc::clone(&head.settings), opened.clone()).await?;
-            let planned = in_place(items::load(&items), || Planner::new(&head, &append, &items).linear(&items)).await?;
+            let plan = || Planner::new(&head, &append, &items).linear(&items);
+            let planned = in_place(items::load(&append, &items), plan).await?;
             read = Some((items, Arc::clone(&head.settings)));
             let Some(planned) = planned else { break };
-            match committing(self.write_linear(tenant, head, &append, planned)).await? {
+            match committing(self.write_linear(tenant, head, &append, planned, lane.as_ref())).await? {
                 Tried::Landed(appended, head) => {
                     *cached = head;
                     self.inner.feed.touch(tenant, session_id);
@@ -121,10 +128,11 @@ impl Service {
         mut head: Head,
         append: &Append,
         planned: PlannedRows,
+        lane: Option<&Lane>,
     ) -> Result<Tried> {
-        let load = load_of_heads(planned.entries.iter().map(|entry| &entry.head));
+        let load = planned.entries.freeing_load();
         let behind = in_place(load, || put_behind(tenant, &mut head, append, planned)).await??;
-        let _lane = match behind.write.is_large() {
+        let _lane = match lane.is_none() && behind.write.is_large() {
             true => Some(self.inner.bulk_lanes.enter(tenant).await?),
             false => None,
         };
@@ -181,7 +189,7 @@ impl Service {
         } else {
             items::read(Arc::clone(append), Arc::clone(&head.settings), read.opened).await?
         };
-        let appended = self.write_tree(&mut work, tenant, &mut head, append, &items).await?;
+        let appended = self.write_tree(&mut work, tenant, &mut head, append, items).await?;
         self.seal_and_commit(work, tenant, &head, &appended).await?;
         Ok(appended)
     }
@@ -213,7 +221,7 @@ impl Service {
         if chained {
             items.iter_mut().for_each(|item| item.parent = items::Parent::Previous);
         }
-        self.write_tree(connection, tenant, head, &append, &items).await
+        self.write_tree(connection, tenant, head, &append, items).await
     }
 
     async fn write_tree(
@@ -222,19 +230,25 @@ impl Service {
         tenant: Tenant,
         head: &mut Head,
         append: &Append,
-        items: &[ReadItem],
+        items: LargeValue<Vec<ReadItem>>,
     ) -> Result<Appended> {
         let session_id = head.session_id;
         // What follows the leaf needs no look at its path, however long that is.
-        let load = items::load(items);
-        if let Some(planned) = in_place(load, || Planner::new(head, append, items).linear(items)).await? {
-            let behind = put_behind(tenant, head, append, planned)?;
+        let load = items::load(append, &items);
+        let put = || {
+            let planned = Planner::new(head, append, &items).linear(&items);
+            planned.map(|planned| put_behind(tenant, head, append, planned)).transpose()
+        };
+        if let Some(behind) = in_place(load, put).await?? {
+            // The database may take its time.
+            drop(items);
             if !entries::write(&mut *connection, tenant.0, &behind.write.as_write()).await? {
                 return Err(anyhow::anyhow!("the head of a locked session has moved").into());
             }
             return self.finish_behind(connection, tenant, head, append, behind).await;
         }
-        let planned = Planner::new(head, append, items).tree(connection, tenant, items).await?;
+        let planned = Planner::new(head, append, &items).tree(connection, tenant, &items).await?;
+        drop(items);
         let (version, leaf_before) = (head.row.version, head.row.leaf_id);
         let (before, fixed) = (head.state.clone(), (head.state.account.system, head.state.account.tools));
         let snapshot_before = head.snapshot();
@@ -300,7 +314,7 @@ impl Service {
 
 /// Items of an append as they were read, and with which settings.
 struct Read {
-    items: Vec<ReadItem>,
+    items: LargeValue<Vec<ReadItem>>,
     with: Arc<Settings>,
     opened: OpenedHandles,
 }
@@ -458,9 +472,9 @@ pub(crate) async fn unsaved(
     head: &Head,
     append: Arc<Append>,
     opened: OpenedHandles,
-) -> Result<(Vec<entries::NewEntry>, HeadRow)> {
+) -> Result<(LargeValue<Vec<entries::NewEntry>>, HeadRow)> {
     let items = items::read(Arc::clone(&append), Arc::clone(&head.settings), opened).await?;
-    let planned = in_place(items::load(&items), || Planner::new(head, &append, &items).chain(&items)).await?;
+    let planned = in_place(items::load(&append, &items), || Planner::new(head, &append, &items).chain(&items)).await?;
     Ok((planned.entries, planned.row))
 }
 

@@ -12,11 +12,12 @@ mod summary_place;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::background::at_usual_priority;
+use crate::background::{LargeValue, at_usual_priority};
 use crate::domain::model::format::Format;
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::tokens::accounting::FillState;
@@ -30,7 +31,7 @@ use crate::service::core::error::Result;
 use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::Head;
 use crate::service::core::idempotency::{Outcome, seal};
-use crate::service::core::offload::{load, offload, size};
+use crate::service::core::offload::{is_bulky, load, offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::append::{Append, count_landed};
@@ -95,17 +96,22 @@ impl Service {
     async fn put_in_order(&self, tenant: Tenant, session_id: Uuid, put: PutTranscript) -> Result<Put> {
         let put = Arc::new(put);
         let opened = self.inner.handles.open(tenant, put.format, &put, |put| &put.items).await?;
-        let posted = Posted::read(&put, opened.clone()).await?;
+        let is_bulky = is_bulky(&put.items);
+        let posted = if is_bulky { None } else { Some(Posted::read(&put, opened.clone()).await?) };
         // Appends of this process wait for this one instead of losing a race against it.
         let slot = self.inner.cached_heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
         *cached = None;
         // Two transcripts are compared with the session's row locked, on a connection that others would wait for.
-        let _lane = match size(&put.items) > LARGE_BYTES {
+        let _lane = match is_bulky || size(&put.items) > LARGE_BYTES {
             true => Some(self.inner.bulk_lanes.enter_within(tenant, LONGEST_WAIT).await?),
             false => None,
         };
-        let answer = committing(self.put(tenant, session_id, &put, posted, opened)).await?;
+        let posted = match posted {
+            Some(posted) => posted,
+            None => Posted::read(&put, opened.clone()).await?,
+        };
+        let answer = committing(self.put(tenant, session_id, put, posted, opened)).await?;
         self.inner.feed.touch(tenant, session_id);
         Ok(answer)
     }
@@ -114,14 +120,15 @@ impl Service {
         &self,
         tenant: Tenant,
         session_id: Uuid,
-        put: &Arc<PutTranscript>,
-        posted: Posted,
+        put: Arc<PutTranscript>,
+        posted: LargeValue<Posted>,
         opened: OpenedHandles,
     ) -> Result<Put> {
         let (mut transaction, mut row, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
-        set_fixed(&mut transaction, tenant, &mut row, &mut head, put).await?;
+        set_fixed(&mut transaction, tenant, &mut row, &mut head, &put).await?;
+        let given = Given { format: put.format, items: put.items.len(), usage: put.usage.clone() };
         let news = self.news(&mut transaction, tenant, &head, &row, put, Arc::new(posted)).await?;
-        let answer = self.take(&mut transaction, tenant, (row, head), put, news, opened).await?;
+        let answer = self.take(&mut transaction, tenant, (row, head), given, news, opened).await?;
         seal(&mut transaction, Outcome::Done, &answer).await?;
         let proof = answer.entries.last().map(|entry| Proof::Entry(entry.id));
         self.inner.heads.commit(transaction, tenant, session_id, proof).await?;
@@ -134,7 +141,7 @@ impl Service {
         connection: &mut PgConnection,
         tenant: Tenant,
         (mut row, mut head): (SessionRow, Head),
-        put: &PutTranscript,
+        given: Given,
         news: NewItems,
         opened: OpenedHandles,
     ) -> Result<Put> {
@@ -145,7 +152,7 @@ impl Service {
             departure = depart(connection, tenant, (&mut row, &mut head), parent, more).await?;
             self.check_candidate(connection, tenant, &mut head).await?;
         }
-        let matched = put.items.len() - news.items.len();
+        let matched = given.items - news.items.len();
         if news.items.is_empty() {
             departure.let_go(&mut head);
             let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
@@ -170,11 +177,11 @@ impl Service {
             });
         }
         let append = Append {
-            format: put.format,
+            format: given.format,
             items: news.items,
             parent_id: None,
             expected_leaf_id: None,
-            usage: put.usage.clone().filter(|_| !departure.changes_the_view),
+            usage: given.usage.filter(|_| !departure.changes_the_view),
             provider_error: None,
         };
         let done = self
@@ -206,15 +213,15 @@ impl Service {
         tenant: Tenant,
         head: &Head,
         row: &SessionRow,
-        put: &Arc<PutTranscript>,
-        posted: Arc<Posted>,
+        put: Arc<PutTranscript>,
+        posted: Arc<LargeValue<Posted>>,
     ) -> Result<NewItems> {
         let looks_like_ours = posted.may_hold_summary || posted.may_hold_chapter();
         if head.row.leaf_id.is_none() && (head.row.entry_count == 0 || !looks_like_ours) {
             return Ok(NewItems::all(put));
         }
         let basis = basis::basis(&self.inner.paths, &mut *connection, tenant, head, &posted).await?;
-        let input = || (Arc::clone(&posted), Arc::clone(put), row.system.clone());
+        let input = || (Arc::clone(&posted), Arc::clone(&put), row.system.clone());
         // Taking two transcripts apart is work for a core of its own.
         let bytes = load(&put.items) + basis.loaded.load();
         let (said, items, system) = input();
@@ -239,6 +246,13 @@ impl Service {
         let quoted = offload(bytes, move || news::find_quoted(&basis, &said, &items, system.as_deref(), least));
         quoted.await??.ok_or(error)
     }
+}
+
+/// What is still to be known of a posted transcript once its new items are.
+struct Given {
+    format: Format,
+    items: usize,
+    usage: Option<Value>,
 }
 
 /// What a transcript that departs from the stored one has changed.

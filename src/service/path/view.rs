@@ -7,6 +7,7 @@ use std::sync::Arc;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::background::{FreeingLoad, LargeValue};
 use crate::domain::chapter::{FoldedView, Slot, TaskSpan, arrange, spans, starts_task};
 use crate::domain::context::view::{NewestCompaction, ViewItem, plan_view};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision};
@@ -17,7 +18,6 @@ use crate::domain::model::message::Role;
 use crate::domain::tokens::accounting::{Account, UsageMark};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, Newest, SessionState};
-use crate::service::core::offload::load_of_heads;
 use crate::service::core::tenant::Tenant;
 use crate::store::entries::{self, EntryPlace, StoredEntry};
 use crate::store::large::in_place;
@@ -26,8 +26,8 @@ use crate::store::path::{self, Leaf, Segment};
 /// A stretch of a path in path order, and the newest compaction on it.
 #[derive(Debug, Clone)]
 pub struct PathSlice {
-    pub stored: Vec<Arc<StoredEntry>>,
-    pub heads: Vec<EntryMeta>,
+    pub stored: LargeValue<Vec<Arc<StoredEntry>>>,
+    pub heads: LargeValue<Vec<EntryMeta>>,
     pub newest: Option<Newest>,
     /// Places of the chapters of a folded path.
     chapters: HashMap<Uuid, usize>,
@@ -57,9 +57,9 @@ impl ViewOrigin {
 
 impl PathSlice {
     pub fn new(stored: Vec<Arc<StoredEntry>>, newest: Option<Newest>) -> PathSlice {
-        let copied = || stored.iter().map(|stored| stored.entry.head.clone()).collect();
-        let heads = in_place(load_of_heads(stored.iter().map(|stored| &stored.entry.head)), copied);
-        PathSlice { stored, heads, newest, chapters: HashMap::new() }
+        let copied = || stored.iter().map(|stored| stored.entry.head.clone()).collect::<Vec<_>>();
+        let heads = in_place(stored.freeing_load(), copied).into();
+        PathSlice { stored: stored.into(), heads, newest, chapters: HashMap::new() }
     }
 
     /// The path with its chapters in the place of what they hide: what a view is planned on. The head of a chapter that
@@ -116,7 +116,7 @@ impl PathSlice {
 
     /// The work that reading them makes.
     pub fn load(&self) -> usize {
-        self.bytes() + load_of_heads(&self.heads)
+        self.bytes() + self.heads.freeing_load()
     }
 
     /// The place of a stored entry in a folded path.
@@ -365,18 +365,7 @@ pub async fn place(connection: &mut PgConnection, tenant: Tenant, session_id: Uu
 
 /// The state of a leaf, worked out from its whole path. For moves of the leaf and imports; appends keep it running.
 pub fn state_of_path(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> SessionState {
-    in_place(load_of_heads(&loaded.heads), || worked_out(loaded, fixed, guard))
-}
-
-/// The same of a path that nobody needs any more. To free many calls takes about as long as to go through them, so it is
-/// let go there too, where it holds up no other request.
-pub fn state_of_whole_path(loaded: PathSlice, fixed: (u32, u32), guard: SessionState) -> SessionState {
-    let load = load_of_heads(&loaded.heads);
-    in_place(load, move || {
-        let state = worked_out(&loaded, fixed, guard);
-        drop(loaded);
-        state
-    })
+    in_place(loaded.heads.freeing_load(), || worked_out(loaded, fixed, guard))
 }
 
 fn worked_out(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> SessionState {
@@ -399,7 +388,7 @@ fn worked_out(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> Ses
         (state.account.sent, state.account.unshown) = (guard.account.sent, guard.account.unshown);
     }
     let folded = loaded.folded();
-    for stored in &loaded.stored {
+    for stored in loaded.stored.iter() {
         let head = &stored.entry.head;
         state.account.path_tokens = head.path_tokens;
         state.account.path_result_tokens = stored.path_result_tokens;

@@ -60,15 +60,15 @@ fn read_text(part: &Object, at: &str, needs_repair: &mut bool) -> Result<Block, 
 
 /// The part with `values` of its data replaced: what they were, the block tells.
 fn emptied(part: &Object, key: &str, values: &[(&str, Value)]) -> Object {
-    let mut around = part.clone();
-    if let Some(Value::Object(data)) = around.get_mut(key) {
-        for (name, value) in values {
-            if let Some(held) = data.get_mut(*name) {
-                *held = value.clone();
-            }
-        }
-    }
-    around
+    let replaced = |(name, value): (&String, &Value)| {
+        let known = values.iter().find(|(known, _)| known == name);
+        (name.clone(), known.map_or(value, |(_, place)| place).clone())
+    };
+    let around = |(name, value): (&String, &Value)| match value {
+        Value::Object(data) if name == key => (name.clone(), Value::Object(data.iter().map(replaced).collect())),
+        other => (name.clone(), other.clone()),
+    };
+    part.iter().map(around).collect()
 }
 
 fn read_call(part: &Object, key: &str, at: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {

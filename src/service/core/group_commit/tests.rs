@@ -31,7 +31,7 @@ fn write(tenant: u128, session: u128, entries: usize) -> WaitingWrite {
         session_id: Uuid::from_u128(session),
         version: 0,
         head: HeadRow::empty(),
-        entries: vec![entry; entries],
+        entries: vec![entry; entries].into(),
         branches: Vec::new(),
         now: DateTime::UNIX_EPOCH,
     };

@@ -1,6 +1,8 @@
 use std::sync::mpsc;
 use std::thread;
 
+use serde_json::{Value, json};
+
 use super::*;
 use crate::domain::model::abandoned::is_abandoned;
 
@@ -13,6 +15,38 @@ async fn the_work_decides_where_a_job_runs() {
     }
     let many: Vec<Box<RawValue>> = (0..100).map(|_| RawValue::from_string("{}".to_owned()).unwrap()).collect();
     assert!(size(&many) < INLINE_BYTES && load(&many) > INLINE_BYTES, "many small items are large work");
+}
+
+/// About what a value takes beside its own place: objects have room for three fields at least, and a table to find them.
+fn parsed(value: &Value) -> usize {
+    const FIELD: usize = size_of::<(u64, String, Value)>();
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            let inner = fields.iter().map(|(name, value)| name.len() + parsed(value)).sum::<usize>();
+            64 + FIELD * fields.len().max(3) + inner
+        }
+        Value::Array(values) => size_of::<Value>() * values.len() + values.iter().map(parsed).sum::<usize>(),
+        Value::String(text) => text.len(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn the_load_follows_what_items_take_once_they_are_parsed() {
+    let shapes = [
+        json!({"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}),
+        json!({"functionCall": {"name": "f", "args": {}}}),
+        json!({"a": {"a": {"a": {"a": {}}}}}),
+        json!([[[1], [2]], [[3]]]),
+        json!("one word after another"),
+        json!(1),
+    ];
+    for shape in shapes {
+        let value = json!({"role": "user", "content": vec![shape.clone(); 1000]});
+        let items = [RawValue::from_string(value.to_string()).unwrap()];
+        let (load, parsed) = (load(&items), parsed(&value));
+        assert!(parsed < 6 * load, "{shape}: {load} stands for {parsed}");
+    }
 }
 
 #[tokio::test]

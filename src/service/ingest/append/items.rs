@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::background::{FreeingLoad, LargeValue};
 use crate::domain::format::{self, link, pi};
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
@@ -28,7 +29,6 @@ pub struct ReadItem {
     /// Its place among the posted items.
     pub place: usize,
     pub counted: Counted,
-    pub raw: String,
     pub source_id: Option<String>,
     pub parent: Parent,
     /// It stands beside the conversation, on a branch of its own: the leaf stays where it was.
@@ -62,19 +62,36 @@ pub enum Parent {
     Source(String),
 }
 
+impl ReadItem {
+    /// The work that its parts make, its text aside.
+    fn load(&self) -> usize {
+        PART_BYTES * (1 + self.item.message.as_ref().map_or(0, |message| message.content.len()))
+    }
+}
+
+impl FreeingLoad for Vec<ReadItem> {
+    fn freeing_load(&self) -> usize {
+        self.iter().map(ReadItem::load).sum()
+    }
+}
+
 /// The work of planning items that are read: their texts are copied, their calls matched one by one.
-pub fn load(items: &[ReadItem]) -> usize {
+pub fn load(append: &Append, items: &[ReadItem]) -> usize {
     const COPIED_IN_ONE: usize = 16;
-    let parts = |item: &ReadItem| 1 + item.item.message.as_ref().map_or(0, |message| message.content.len());
-    items.iter().map(|item| item.raw.len() / COPIED_IN_ONE + PART_BYTES * parts(item)).sum()
+    let text = |item: &ReadItem| append.items.get(item.place).map_or(0, |raw| raw.get().len());
+    items.iter().map(|item| text(item) / COPIED_IN_ONE + item.load()).sum()
 }
 
 /// Reads and counts all items. `opened`: the handles among them.
 ///
 /// # Errors
 /// `Invalid` with pointers `/items/{n}…` and `/usage…`.
-pub async fn read(append: Arc<Append>, settings: Arc<Settings>, opened: OpenedHandles) -> Result<Vec<ReadItem>> {
-    offload(load_of_items(&append.items), move || read_all(&append, &settings, &opened)).await?
+pub async fn read(
+    append: Arc<Append>,
+    settings: Arc<Settings>,
+    opened: OpenedHandles,
+) -> Result<LargeValue<Vec<ReadItem>>> {
+    offload(load_of_items(&append.items), move || read_all(&append, &settings, &opened).map(LargeValue::from)).await?
 }
 
 fn read_all(append: &Append, settings: &Settings, opened: &OpenedHandles) -> Result<Vec<ReadItem>> {
@@ -119,7 +136,6 @@ fn read_one(item: Item, format: Format, raw: &str, place: usize, settings: &Sett
         usage_is_given: false,
         label: None,
         record: None,
-        raw: raw.to_owned(),
         counted,
         item,
     }

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::background::{FreeingLoad, LargeValue};
 use crate::domain::chapter::starts_task;
 use crate::domain::context::view::ViewItem;
 use crate::domain::model::compaction::CompactionRecord;
@@ -25,7 +26,7 @@ use crate::domain::tokens::report::{Disbelief, Reported, Verdict};
 use crate::service::core::clock;
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::head::{Head, SessionState};
-use crate::service::core::offload::{in_place, load_of_heads};
+use crate::service::core::offload::in_place;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::append::items::{self, Parent, ReadItem};
 use crate::service::ingest::append::{Append, Warning, WarningCode};
@@ -36,7 +37,7 @@ use crate::store::sessions::HeadRow;
 
 /// Rows to write and the head as it is afterwards.
 pub struct PlannedRows {
-    pub entries: Vec<NewEntry>,
+    pub entries: LargeValue<Vec<NewEntry>>,
     pub branches: Vec<NewBranch>,
     pub row: HeadRow,
     pub state: SessionState,
@@ -117,7 +118,7 @@ impl<'a> Planner<'a> {
             append,
             settings: &head.settings,
             planned: PlannedRows {
-                entries: Vec::with_capacity(items.len()),
+                entries: Vec::with_capacity(items.len()).into(),
                 branches: Vec::new(),
                 row: head.row.clone(),
                 state,
@@ -193,7 +194,7 @@ impl<'a> Planner<'a> {
                 },
             };
             self.note_tip(connection, tenant, parent).await?;
-            let load = items::load(std::slice::from_ref(item));
+            let load = items::load(self.append, std::slice::from_ref(item));
             let placed = in_place(load, || self.push(item, parent)).await?;
             if item.is_aside {
                 aside = Some(placed);
@@ -414,7 +415,7 @@ impl<'a> Planner<'a> {
             source_format: self.append.format,
             source_id: item.source_id.clone(),
             record,
-            item: item.raw.clone(),
+            item: self.append.items.get(item.place).map(|raw| raw.get().to_owned()).unwrap_or_default(),
             created_at: self.planned.now,
             head,
         };
@@ -526,12 +527,12 @@ async fn open_calls(connection: &mut PgConnection, tenant: Tenant, at: AppendPos
     let path = view::load_path(connection, tenant, leaf, false, ReadMode::Heads).await?;
     let apply_all = || {
         let mut open = OpenCalls::default();
-        for head in &path.heads {
+        for head in path.heads.iter() {
             open.apply(head.seq, &head.shape);
         }
         open
     };
-    in_place(load_of_heads(&path.heads), apply_all).await
+    in_place(path.heads.freeing_load(), apply_all).await
 }
 
 /// The entries of a place's view that a handle behind them is shown beside, and the notes that were given before it: whoever

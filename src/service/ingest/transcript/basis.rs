@@ -7,6 +7,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::background::{FreeingLoad, LargeValue};
 use crate::domain::chapter::{Chapter, may_be_shown, starts_task};
 use crate::domain::context::view::{NewestCompaction, ViewItem, plan_view};
 use crate::domain::format;
@@ -24,7 +25,7 @@ use crate::domain::transcript::{
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::Head;
-use crate::service::core::offload::{load, offload};
+use crate::service::core::offload::{PART_BYTES, load, offload};
 use crate::service::core::paths::PathCache;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::transcript::PutTranscript;
@@ -36,6 +37,7 @@ use crate::store::path::{self, Leaf, Segment};
 use crate::store::tool_calls;
 
 /// The posted items as they were understood, by place.
+#[derive(Default)]
 pub struct Posted {
     /// `None`: on another branch of a pi file than its last entry.
     pub said: Vec<Option<Said>>,
@@ -82,10 +84,20 @@ const MOST_OTHERS: usize = 8;
 /// How many calls are looked for on other branches.
 const MOST_ELSEWHERE: usize = 32;
 
+impl FreeingLoad for Posted {
+    fn freeing_load(&self) -> usize {
+        let parts = |said: &Said| match said {
+            Said::Message(message) => 1 + message.content.len(),
+            Said::Nothing(_) => 1,
+        };
+        PART_BYTES * self.said.iter().flatten().map(parts).sum::<usize>()
+    }
+}
+
 impl Posted {
-    pub async fn read(put: &Arc<PutTranscript>, opened: OpenedHandles) -> Result<Posted> {
+    pub async fn read(put: &Arc<PutTranscript>, opened: OpenedHandles) -> Result<LargeValue<Posted>> {
         let put = Arc::clone(put);
-        offload(load(&put.items), move || Posted::of(&put, &opened)).await?
+        offload(load(&put.items), move || Posted::of(&put, &opened).map(LargeValue::from)).await?
     }
 
     fn of(put: &PutTranscript, opened: &OpenedHandles) -> Result<Posted> {
@@ -354,7 +366,7 @@ async fn calls_elsewhere(
     if wanted.is_empty() {
         return Ok(HashSet::new());
     }
-    for known in &basis.loaded.heads {
+    for known in basis.loaded.heads.iter() {
         known.shape.calls.iter().for_each(|call| {
             wanted.remove(call.id.as_str());
         });

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde_json::value::RawValue;
@@ -46,8 +47,9 @@ impl DiffOutcome {
 
 impl NewItems {
     /// Everything, into an empty session. A pi file keeps its tree.
-    pub fn all(put: &PutTranscript) -> NewItems {
-        NewItems { items: put.items.clone(), places: (0..put.items.len()).collect(), departs_at: None, chained: false }
+    pub fn all(put: Arc<PutTranscript>) -> NewItems {
+        let items = Arc::unwrap_or_clone(put).items;
+        NewItems { places: (0..items.len()).collect(), items, departs_at: None, chained: false }
     }
 }
 
