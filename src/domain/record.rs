@@ -34,7 +34,7 @@ pub mod words;
 
 use std::collections::HashSet;
 
-use levels::{Telling, lasting_calls, newest_calls, stretches, user_levels};
+use levels::{NEWEST_TURNS, Telling, lasting_calls, newest_calls, stretches, user_levels};
 pub use numbers::CitedNumbers;
 use recalled::Recalled;
 pub use source::{RecordSource, ShownSpan};
@@ -197,6 +197,7 @@ fn conversation(span: &Span<'_>, recalled: &Recalled, room: usize, detail: usize
         newest: &newest,
         lasting: HashSet::new(),
         recalled: &recalled,
+        newest_from: span.last_turns(NEWEST_TURNS),
         detail,
     };
     teller.lasting = lasting_calls(&teller, room);

@@ -90,7 +90,7 @@ impl<'a> ArgumentShapes<'a> {
     pub fn told(&self, call: &ToolCall, room: usize) -> String {
         let all = fields(call);
         let unusual = |(name, value): &&(&str, Cow<'_, str>)| {
-            is_path(name, value) || !(all.len() > 1 && self.is_usual(&call.name, name, value))
+            is_path(name, value) || is_id(value) || !(all.len() > 1 && self.is_usual(&call.name, name, value))
         };
         let mut told: Vec<&(&str, Cow<'_, str>)> = all.iter().filter(unusual).collect();
         if told.is_empty() {
@@ -109,6 +109,12 @@ impl<'a> ArgumentShapes<'a> {
         };
         told.iter().enumerate().map(each).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Returns true for what may name a record: one word of letters and digits.
+fn is_id(value: &str) -> bool {
+    let has = |kind: fn(char) -> bool| value.chars().any(kind);
+    has(char::is_alphabetic) && has(char::is_numeric) && !has(char::is_whitespace) && value.len() <= 64
 }
 
 /// Returns true for a number or a word of JSON, which says little without its name.

@@ -135,7 +135,7 @@ fn is_shell(name: &str) -> bool {
 }
 
 /// The command of a shell's call, where it is one string or a list of words.
-fn command_of(arguments: &Value) -> Option<String> {
+pub(super) fn command_of(arguments: &Value) -> Option<String> {
     let command = arguments.get("command").or_else(|| arguments.get("cmd"))?;
     match command {
         Value::String(text) => Some(text.clone()),

@@ -7,7 +7,7 @@ use super::effect::is_read_only;
 use super::levels::NEWEST_TURNS;
 use super::quote::shortened;
 use super::results::{ToldResult, shown};
-use super::span::{CallLine, Line, Span};
+use super::span::{CallLine, Line, Span, words_of};
 use super::told::mark;
 use crate::domain::model::message::ToolCall;
 
@@ -44,8 +44,7 @@ pub(super) fn told(span: &Span<'_>, behind: &[&ToolCall]) -> String {
         }
     };
     let entry = |place: &usize| line(span, calls[*place]);
-    let again: HashSet<(&str, String)> =
-        behind.iter().map(|call| (call.name.as_str(), call.arguments.to_string())).collect();
+    let again: HashSet<(&str, String)> = behind.iter().map(|call| words_of(call)).collect();
     // What was run for requests of long ago stands with them, the newest call stands right above, and what is run again
     // behind the record says itself how it is now.
     let begin = span.last_turns(NEWEST_TURNS);

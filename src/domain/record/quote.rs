@@ -285,6 +285,8 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
             // The half of a sentence may say the contrary.
             _ if size(parts[at]) > room.longest() => -6.0,
             _ if at == last && room.announces => -1.0,
+            // What a brief answer agrees to, but no outcome.
+            _ if at == last && !room.is_outcome && asks(parts[at]) => 1.0,
             _ if at == last && !(room.is_outcome && (asks(parts[at]) || density(parts[at]) == 0)) => 3.0,
             _ if at == first && !room.announces => 2.0,
             _ => 0.0,

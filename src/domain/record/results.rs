@@ -286,7 +286,8 @@ fn joined(lines: &[&str], kept: &HashSet<usize>, longest: usize, later: impl Fn(
     for (at, line) in lines.iter().enumerate().filter(|(at, _)| kept.contains(at)) {
         match (told.is_empty(), at > next) {
             (true, true) => told.push_str("[…] "),
-            (false, true) => told.push_str(" […] "),
+            // Lines that were not neighbours never read as one.
+            (false, true) => told.push_str(" […]\n"),
             (false, false) => told.push('\n'),
             (true, false) => {}
         }
@@ -336,10 +337,19 @@ pub(super) fn lines_of_file(text: &str) -> usize {
     if numbered * 2 > all { numbered } else { all }
 }
 
-/// The text of a result, with a mark for each picture.
+/// What a harness puts behind a tool's result.
+const REMINDER: &str = "<system-reminder>";
+const REMINDER_END: &str = "</system-reminder>";
+
+/// The text of a result without the harness's reminders behind it, with a mark for each picture.
 pub(super) fn shown(result: &ToolResult) -> String {
     let media = result.content.iter().filter(|block| block.is_media()).count();
     let mut text = result.plain_text();
+    while let Some(end) = text.trim_end().strip_suffix(REMINDER_END) {
+        let Some(begin) = end.rfind(REMINDER) else { break };
+        text.truncate(begin);
+        text.truncate(text.trim_end().len());
+    }
     for _ in 0..media.min(8) {
         text.push_str(if text.is_empty() { "[image]" } else { "\n[image]" });
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use super::arguments::{ArgumentShapes, arguments_text};
-use super::effect::is_read_only;
+use super::effect::{command_of, is_read_only};
 use super::ending::{self, CallEnd};
 use super::frames::drop_frames;
 use super::quote::{names, prefix, words};
@@ -215,10 +215,16 @@ impl<'a> Span<'a> {
 }
 
 impl<'a> CallLine<'a> {
-    /// The call as it is compared with others: the same words are the same call.
+    /// The call as it is compared with others.
     pub fn words(&self) -> (&'a str, String) {
-        (self.call.name.as_str(), self.call.arguments.to_string())
+        words_of(self.call)
     }
+}
+
+/// The same words are the same call. Of a command the command alone counts: what it is for and how long it may take is told
+/// otherwise each time.
+pub(super) fn words_of(call: &ToolCall) -> (&str, String) {
+    (call.name.as_str(), command_of(&call.arguments).unwrap_or_else(|| call.arguments.to_string()))
 }
 
 /// What was said and done behind a line.

@@ -10,6 +10,7 @@ use super::quote::{PassageRoom, counted, density, passage, passages, sentences, 
 use super::results::{ToldResult, lines_of_file, shown};
 use super::span::{CallLine, Line, Span, UnreadStretch};
 use super::tasks::list_size;
+use crate::domain::model::user_text::replies::reads_as_refusal;
 
 /// How much of a stretch is told; the higher, the less. At [`OUTCOME`] it is what the agent said last, with the calls
 /// counted; at [`BRIEF`] the same in a sentence, at [`LEAST`] in a short one or not at all.
@@ -35,6 +36,8 @@ const SELDOM: usize = 4;
 /// The most that is told of the newest call of a rare tool, arguments and result each.
 const NEWEST_ARGUMENTS: usize = 2_000;
 const NEWEST_RESULT: usize = 1_500;
+/// The least that is told of a refusal whose flag is missing: the user's words stand at its end.
+const REFUSAL: usize = 500;
 /// An answer of the user's of so many quarter tokens at most means little without the question before it.
 const BRIEF_ANSWER: usize = 60;
 
@@ -57,6 +60,8 @@ pub(super) struct Teller<'s, 'a> {
     pub lasting: std::collections::HashSet<usize>,
     /// Lines with calls whose results stand whole behind the conversation.
     pub recalled: &'s std::collections::HashSet<usize>,
+    /// The line with which the newest turns begin.
+    pub newest_from: usize,
     /// How many times the usual room a passage, a call's arguments and its result have.
     pub detail: usize,
 }
@@ -205,7 +210,9 @@ impl Teller<'_, '_> {
         let seldom = self.span.arguments.calls(&line.call.name) <= SELDOM;
         let newest = self.newest.contains(&at);
         let room = RESULT[level] * self.detail * if (seldom || newest) && level < 4 { 3 } else { 1 };
-        let arguments = if newest && seldom && level < 4 { NEWEST_ARGUMENTS } else { ARGUMENTS[level] * self.detail };
+        // Of turns that are long over, the outcome is enough.
+        let is_needed = newest && seldom && level < 4 && at >= self.newest_from;
+        let arguments = if is_needed { NEWEST_ARGUMENTS } else { ARGUMENTS[level] * self.detail };
         // The list stands behind the conversation, or a newer one in what is kept.
         let tasks = list_size(line.call).filter(|_| line.end == CallEnd::Returned);
         if let Some(tasks) = tasks {
@@ -258,6 +265,7 @@ impl Teller<'_, '_> {
         let failed = line.end.went_wrong();
         let arguments = arguments_text(line.call);
         let room = if failed { room.max(RESULT[2] * self.detail) } else { room };
+        let room = if reads_as_refusal(&text) { room.max(REFUSAL) } else { room };
         let may_be_counted = self.may_be_counted(at, line, level);
         let result = ToldResult { tool: &line.call.name, arguments: &arguments, text: &text, room, may_be_counted };
         let heard = self.span.heard_behind(at);

@@ -42,6 +42,12 @@ pub fn replies(tool: &str, result: &ToolResult) -> Vec<Reply> {
     if tool == ASKING_TOOL { answers(&result.plain_text()) } else { Vec::new() }
 }
 
+/// Returns true for the text of a refusal, also where no flag says that it is one: what it says then is quoted, and nobody's
+/// word.
+pub fn reads_as_refusal(text: &str) -> bool {
+    text.starts_with(REFUSED)
+}
+
 fn refusal(text: &str) -> Option<Reply> {
     let (_, said) = text.strip_prefix(REFUSED)?.split_once(WHY)?;
     said_to_call(said.split(REMARK).next().unwrap_or(said))

@@ -1,6 +1,8 @@
 //! What stands where, and what is said of now.
 
-use super::super::testing::{call, flagged, result, said};
+use serde_json::json;
+
+use super::super::testing::{call, call_with, flagged, result, said};
 use super::*;
 
 /// A look at the state of something is no check, and what is run again behind the record says itself how it is.
@@ -32,6 +34,25 @@ fn nothing_is_said_of_now_that_later_calls_may_have_changed() {
     assert!(text.contains("may have changed the outcome:\n- #4 bash(cargo test)"), "{text}");
     let text = told(&[call("f", "bash", "cargo test")]);
     assert!(!text.contains("more than once"), "{text}");
+}
+
+#[test]
+fn a_command_is_the_same_whatever_it_is_said_to_be_for() {
+    let run = |id: &str, why: &str| {
+        call_with(id, "Bash", json!({"command": "mise run test", "description": why, "timeout": why.len()}))
+    };
+    let messages = [
+        said(Role::User, "Make the tests pass."),
+        run("a", "Run the tests"),
+        flagged("a", "exit 1: FAIL", true),
+        run("b", "Run the tests once more"),
+        result("b", "all passed"),
+        call("c", "read", "src/a.rs"),
+        result("c", "fn a() {}"),
+    ];
+    let text = written(&messages, 3_000);
+    assert!(!text.contains("was not run again"), "{text}");
+    assert!(text.contains("nothing but reading was called since:\n- #2 Bash(mise run test"), "{text}");
 }
 
 /// At every level what was said and done stands in the order of the conversation: a count where its calls were, words of
@@ -80,11 +101,9 @@ fn a_refusal_without_a_flag_is_quoted_from_its_beginning() {
         messages.push(said(Role::Assistant, "Let me look at read-tree and gc in the main worktree."));
     }
     let text = written(&messages, 700);
-    let told: Vec<&str> = text.lines().filter(|line| line.contains("→")).collect();
-    for line in told.iter().filter(|line| line.contains("I tried gc")) {
-        assert!(line.contains("→ The user doesn't want to proceed"), "{text}");
-    }
-    assert!(text.contains("doesn't want to proceed"), "{text}");
+    let told: Vec<&str> = text.split("- #").filter(|call| call.contains("I tried gc")).collect();
+    assert_eq!(told.len(), 3, "{text}");
+    assert!(told.iter().all(|call| call.contains("→ The user doesn't want to proceed")), "{text}");
 }
 
 #[test]

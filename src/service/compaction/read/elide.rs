@@ -9,10 +9,12 @@ use crate::domain::compaction::mask::{self, MaskPlan};
 use crate::domain::compaction::pays::{self, Expected};
 use crate::domain::compaction::prune::{Largest, widened};
 use crate::domain::compaction::strategy::aim;
-use crate::domain::context::elision;
+use crate::domain::context::elision::{self, result_tokens};
+use crate::domain::context::placeholder::marker;
 use crate::domain::context::view::{ViewItem, unchanged_tokens};
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Estimator;
 use crate::domain::summary::Allowance;
 use crate::domain::tokens::accounting::{FillState, fill_state, red_tokens};
 use crate::service::compaction::job::Trigger;
@@ -40,7 +42,8 @@ pub(super) fn elide(planned: &PlannedCompaction, pruned: &[Elision], spared: &Sp
     } else {
         MaskPlan::default()
     };
-    let merged = elision::merge(&elision::merge(previous, pruned), &mask.elisions);
+    let mut merged = elision::merge(&elision::merge(previous, pruned), &mask.elisions);
+    mask_dead_copies(&mut merged, planned.settings.estimator);
     let size = |elisions: &[Elision]| -> u64 {
         elisions.iter().map(|e| u64::from(e.tokens_before.saturating_sub(e.tokens_after))).sum()
     };
@@ -49,6 +52,20 @@ pub(super) fn elide(planned: &PlannedCompaction, pruned: &[Elision], spared: &Sp
     let pruned = u32::try_from(pruned).unwrap_or(u32::MAX);
     let MaskPlan { elisions: masks, tokens_freed: mask_freed, results: masked_results } = mask;
     ProposedElisions { freed, pruned, masked_results, masks, mask_freed, merged }
+}
+
+/// What points to a copy that is masked itself leads nowhere: it is masked too.
+fn mask_dead_copies(merged: &mut [Elision], estimator: Estimator) {
+    let is = |one: &Elision, kind: ElisionKind| one.kind == kind && one.part == ElidedPart::Result;
+    let masked = merged.iter().filter(|one| is(one, ElisionKind::Mask));
+    let masked: HashSet<String> = masked.map(|one| one.tool_call_id.clone()).collect();
+    for copy in merged.iter_mut().filter(|one| is(one, ElisionKind::Duplicate)) {
+        if copy.same_as.as_ref().is_some_and(|same| masked.contains(same)) {
+            let marker = marker(&copy.tool_call_id, copy.tokens_before);
+            let tokens_after = result_tokens(estimator, &copy.tool_call_id, &marker);
+            *copy = Elision { kind: ElisionKind::Mask, same_as: None, text: None, tokens_after, ..copy.clone() };
+        }
+    }
 }
 
 /// Gives the result that alone overfills the context the room that the others leave, in place of the least.
