@@ -2,34 +2,29 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::span::Line;
-
 /// The fewest messages of the user's that may have a frame in common.
 const FRAMED: usize = 5;
 /// The least length of a line that counts as one of a frame: short answers are alike without one.
 const FRAME_LINE: usize = 16;
 
 /// Takes away the lines that a program puts around most of the user's messages.
-pub(super) fn drop_frames(lines: &mut [Line<'_>]) {
+pub(super) fn drop_frames(mut messages: Vec<&mut String>) {
     let mut counts: HashMap<String, usize> = HashMap::new();
-    let mut messages = 0;
-    for line in lines.iter() {
-        let Line::User { text, .. } = line else { continue };
-        messages += 1;
+    for text in &messages {
         let said: HashSet<&str> = text.lines().map(str::trim).filter(|line| line.len() >= FRAME_LINE).collect();
         for line in said.into_iter().take(200) {
             *counts.entry(line.to_owned()).or_default() += 1;
         }
     }
-    if messages < FRAMED {
+    let all = messages.len();
+    if all < FRAMED {
         return;
     }
-    let frame = |line: &str| counts.get(line.trim()).is_some_and(|count| *count >= 4 && *count * 2 >= messages);
-    for line in lines {
-        let Line::User { text, .. } = line else { continue };
+    let frame = |line: &str| counts.get(line.trim()).is_some_and(|count| *count >= 4 && *count * 2 >= all);
+    for text in &mut messages {
         let kept: Vec<&str> = text.lines().filter(|line| !frame(line)).collect();
         if kept.iter().any(|line| !line.trim().is_empty()) {
-            *text = kept.join("\n").trim().to_owned();
+            **text = kept.join("\n").trim().to_owned();
         }
     }
 }

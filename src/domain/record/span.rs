@@ -126,7 +126,11 @@ impl<'a> Span<'a> {
             }
         }
         let mut span = reading.span;
-        drop_frames(&mut span.lines);
+        let of_users = span.lines.iter_mut().filter_map(|line| match line {
+            Line::User { text, .. } => Some(text),
+            _ => None,
+        });
+        drop_frames(of_users.collect());
         span.usual = UsualSentences::of(span.lines.iter().filter_map(|line| match line {
             Line::Agent { text } => Some(text.as_str()),
             _ => None,

@@ -19,7 +19,6 @@ use crate::domain::summary::Allowance;
 use crate::domain::tokens::accounting::{FillState, fill_state, red_tokens};
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::plan::PlannedCompaction;
-use crate::service::compaction::read::spare::SparedResults;
 
 /// The elisions that pruning and masking propose for a view.
 pub(crate) struct ProposedElisions {
@@ -34,7 +33,11 @@ pub(crate) struct ProposedElisions {
 }
 
 /// Adds what masking proposes to what pruning does, but for results that are spared.
-pub(super) fn elide(planned: &PlannedCompaction, pruned: &[Elision], spared: &SparedResults) -> ProposedElisions {
+pub(super) fn elide(
+    planned: &PlannedCompaction,
+    pruned: &[Elision],
+    spared: &HashSet<(Uuid, String)>,
+) -> ProposedElisions {
     let previous = planned.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default();
     let masks = matches!(planned.strategy, Strategy::Auto | Strategy::Mask);
     let mask = if masks {

@@ -24,7 +24,6 @@ use crate::service::compaction::job::{CompactRequest, Trigger};
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::compaction::read::elide::{ProposedElisions, changed_entries, unchanged_by};
 use crate::service::compaction::read::items::{Kept, ReadItems, ViewReading};
-use crate::service::compaction::read::spare::shown_entries;
 use crate::service::compaction::read::tasks::task;
 use crate::service::compaction::work::{CompactionWork, KeptFrom, Outline, RecordTask};
 use crate::service::core::error::Result;
@@ -280,6 +279,12 @@ fn most_told(planned: &PlannedCompaction, plan: &Plan, elided: &ProposedElisions
     let (account, kept) = (&planned.state.account, kept_tokens(planned, plan, elided));
     let aim = account.estimate_of(strategy::worthwhile(&planned.settings), planned.settings.estimator);
     Some(Allowance::most_replaced(aim.saturating_sub(kept).max(LEAST_SUMMARY)))
+}
+
+/// Entries that stand behind the summary or as anchors.
+pub(super) fn shown_entries(planned: &PlannedCompaction, plan: &Plan) -> HashSet<Uuid> {
+    let shown = plan.anchors.iter().chain(&plan.kept);
+    shown.filter_map(|index| Some(planned.loaded.heads.get(*index)?.id)).collect()
 }
 
 /// Estimated tokens of all that stands beside a summary once it is committed.

@@ -12,7 +12,7 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Preset;
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::read::elide::ProposedElisions;
-use crate::service::compaction::read::outline::{RECORD_FRAME, before_red, kept_tokens, least_record};
+use crate::service::compaction::read::outline::{RECORD_FRAME, before_red, kept_tokens, least_record, shown_entries};
 
 /// Results that stay as they are, by entry and call.
 pub(super) type SparedResults = HashSet<(Uuid, String)>;
@@ -89,10 +89,4 @@ fn room(planned: &PlannedCompaction, elided: &ProposedElisions, plan: Option<&Pl
     let replaced = plan.tokens_to_summarize + previous;
     let record = (left / 2).max(least_record(planned, replaced)).min(replaced * 4 / 5);
     left.saturating_sub(record)
-}
-
-/// Entries that stand behind the summary or as anchors.
-pub(super) fn shown_entries(planned: &PlannedCompaction, plan: &Plan) -> HashSet<Uuid> {
-    let shown = plan.anchors.iter().chain(&plan.kept);
-    shown.filter_map(|index| Some(planned.loaded.heads.get(*index)?.id)).collect()
 }
