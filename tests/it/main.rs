@@ -116,6 +116,7 @@ mod session_files;
 mod session_lists;
 mod settings_schema;
 mod shutdown;
+mod spared_results;
 mod stateless;
 mod summary_settings;
 mod telemetry;
