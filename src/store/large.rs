@@ -53,18 +53,15 @@ mod tests {
     use super::*;
     use crate::background::at_usual_priority;
 
-    fn priority_of_work(load: usize) -> i32 {
-        in_place(load, || getpriority_process(None).unwrap())
-    }
-
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn large_work_stands_behind_all_requests() {
         let usual = getpriority_process(None).unwrap();
-        let priorities = || [SMALL_BYTES, LARGE_BYTES, LARGE_BYTES + 1].map(priority_of_work);
+        let priority_of_work = |load| in_place(load, || getpriority_process(None).unwrap());
+        let priorities = move || [SMALL_BYTES, LARGE_BYTES, LARGE_BYTES + 1].map(priority_of_work);
         let [small, middle, large] = tokio::spawn(async move { priorities() }).await.unwrap();
         assert_eq!((small, middle), (usual, usual));
         assert!(large > usual || usual == 19, "{large} beside {usual}");
-        let needed = tokio::spawn(at_usual_priority(async { priority_of_work(LARGE_BYTES + 1) }));
+        let needed = tokio::spawn(at_usual_priority(async move { priority_of_work(LARGE_BYTES + 1) }));
         assert_eq!(needed.await.unwrap(), usual, "an agent waits for it");
     }
 
