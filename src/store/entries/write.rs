@@ -8,7 +8,7 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::new::{NewBranch, NewEntry, Write};
-use crate::store::large::in_place;
+use crate::store::large::{in_place, step_by_step};
 use crate::store::tool_calls::CallPlace;
 use records::{EntryRecord, HeadRecord};
 
@@ -59,7 +59,8 @@ pub async fn write_all(
     writes: &[Write<'_>],
     patience: Patience,
 ) -> sqlx::Result<Vec<GuardedWrite>> {
-    let query = in_place(load(writes), || {
+    let load = load(writes);
+    let query = in_place(load, || {
         let entries = || writes.iter().flat_map(|w| w.entries.iter().map(|entry| (w.session_id, entry)));
         let calls: Vec<(Uuid, CallPlace)> =
             entries().flat_map(|(id, e)| CallPlace::of(&e.head).into_iter().map(move |call| (id, call))).collect();
@@ -87,7 +88,7 @@ pub async fn write_all(
                 .bind(branches.iter().map(|(_, b)| b.fork_depth).collect::<Vec<_>>())
         }
     });
-    let told: HashMap<Uuid, bool> = query.fetch_all(executor).await?.into_iter().collect();
+    let told: HashMap<Uuid, bool> = step_by_step(load, query.fetch_all(executor)).await?.into_iter().collect();
     let silent = if patience == Patience::None { GuardedWrite::Locked } else { GuardedWrite::Stale };
     let fate = |write: &Write<'_>| match told.get(&write.session_id) {
         Some(true) => GuardedWrite::Landed,
