@@ -685,7 +685,7 @@ export interface EvidenceCounts {
 }
 
 /** What became of a statement's citations. */
-export type EvidenceStatus = "cited" | "inferred" | "open" | "uncited" | "unknown_number" | "failed" | "unrelated" | "other_number";
+export type EvidenceStatus = "cited" | "inferred" | "open" | "elsewhere" | "uncited" | "unknown_number" | "failed" | "unrelated" | "other_number";
 
 /** Said with a context that is larger than the window. */
 export interface Excess {

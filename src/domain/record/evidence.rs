@@ -4,6 +4,7 @@
 //! template it stands), its numbers, names and citations, and how the calls that it cites ended.
 
 mod citing;
+mod grounding;
 pub mod sections;
 mod statements;
 pub mod told;
@@ -16,6 +17,8 @@ use utoipa::ToSchema;
 use super::numbers::{CitedNumbers, PathNumbers};
 use sections::{Section, SectionTopic};
 
+pub use citing::without_citations;
+use grounding::{PathWords, WantedWords, is_said_together};
 use statements::FoundStatement;
 pub use weighed::{EvidenceStatus, WeighedStatement};
 
@@ -45,7 +48,8 @@ impl WeighedNotes {
     /// Lays a text beside the path that it tells of. `sections` are the headings that it was asked to have.
     pub fn of(text: &str, sections: &[Section], path: &PathNumbers<'_>) -> WeighedNotes {
         let found = statements::of(text, sections, MOST);
-        let weighed: Vec<WeighedStatement> = found.iter().map(|one| weighing::weigh(one, path)).collect();
+        let mut weighed: Vec<WeighedStatement> = found.iter().map(|one| weighing::weigh(one, path)).collect();
+        look_elsewhere(&mut weighed, path);
         WeighedNotes { marked: marked(text, &found, &weighed), statements: weighed }
     }
 
@@ -77,6 +81,24 @@ impl WeighedNotes {
     }
 }
 
+/// What the conversation says somewhere is no invention, whatever it cites. A rule has to stand in its message.
+fn look_elsewhere(weighed: &mut [WeighedStatement], path: &PathNumbers<'_>) {
+    let may_stand = |one: &WeighedStatement| {
+        let is_cited_wrongly =
+            matches!(one.status, EvidenceStatus::Uncited | EvidenceStatus::Unrelated | EvidenceStatus::OtherNumber);
+        is_cited_wrongly && one.topic != SectionTopic::Rules
+    };
+    let wanted = |one: &WeighedStatement| may_stand(one).then(|| WantedWords::of(&without_citations(&one.text)));
+    let wanted: Vec<Option<WantedWords>> = weighed.iter().map(wanted).collect();
+    let said = PathWords::of(wanted.iter().flatten(), path);
+    for (one, wanted) in weighed.iter_mut().zip(&wanted) {
+        let Some(wanted) = wanted else { continue };
+        if said.say(wanted) || is_said_together(wanted, path, &one.calls, &one.users) {
+            one.status = EvidenceStatus::Elsewhere;
+        }
+    }
+}
+
 fn marked(text: &str, found: &[FoundStatement<'_>], weighed: &[WeighedStatement]) -> String {
     let mut marked = String::with_capacity(text.len() + 64);
     let mut next = 0;
@@ -92,7 +114,7 @@ fn marked(text: &str, found: &[FoundStatement<'_>], weighed: &[WeighedStatement]
         marked.push_str(&text[next..found.range.end]);
         let failed = weighed.calls.iter().max().filter(|_| weighed.status == EvidenceStatus::Failed);
         let mark = failed.map_or(NOT_SHOWN.to_owned(), |call| format!("[failed: #{call}]"));
-        if !found.text.ends_with(&mark) {
+        if !found.text.ends_with(&mark) && !text[found.range.end..].trim_start().starts_with(&mark) {
             marked.push_str(&format!(" {mark}"));
         }
         next = found.range.end;

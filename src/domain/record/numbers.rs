@@ -47,11 +47,20 @@ pub struct NumberedWords {
     pub text: String,
 }
 
+/// Words of the agent's, said behind the message of the user's of this number.
+#[derive(Debug)]
+pub struct AgentsWords<'a> {
+    pub text: &'a str,
+    pub behind: u32,
+}
+
 /// All that has a number on a path. What was not read again is only counted.
 #[derive(Debug, Default)]
 pub struct PathNumbers<'a> {
     pub calls: BTreeMap<u32, NumberedCall<'a>>,
     pub users: BTreeMap<u32, NumberedWords>,
+    /// What the agent said, in order.
+    pub said: Vec<AgentsWords<'a>>,
     /// The last number of each.
     pub last_call: u32,
     pub last_user: u32,
@@ -88,6 +97,9 @@ impl<'a> NumberWalk<'a> {
             match block {
                 Block::ToolCall(call) => self.called(call, entry),
                 Block::ToolResult(result) => self.returned(result),
+                Block::Text { text, .. } if message.role == Role::Assistant => {
+                    self.numbers.said.push(AgentsWords { text, behind: self.numbers.last_user });
+                }
                 _ => {}
             }
         }

@@ -206,6 +206,8 @@ pub struct PassageRoom {
     pub is_outcome: bool,
     /// Whole sentences or none at all.
     pub is_whole: bool,
+    /// The first sentence stays, be it with its beginning: it says what somebody asks.
+    pub begins: bool,
 }
 
 impl PassageRoom {
@@ -283,11 +285,12 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
         let place = match at {
             _ if usual(parts[at]) => -9.0,
             // The half of a sentence may say the contrary.
-            _ if size(parts[at]) > room.longest() => -6.0,
+            _ if size(parts[at]) > room.longest() && !(room.begins && at == first) => -6.0,
             _ if at == last && room.announces => -1.0,
             // What a brief answer agrees to, but no outcome.
             _ if at == last && !room.is_outcome && asks(parts[at]) => 1.0,
             _ if at == last && !(room.is_outcome && (asks(parts[at]) || density(parts[at]) == 0)) => 3.0,
+            _ if at == first && room.begins => 9.0,
             _ if at == first && !room.announces => 2.0,
             _ => 0.0,
         };
@@ -297,7 +300,7 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
     order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
     let (mut kept, mut used) = (HashSet::new(), 0);
     for (at, _) in order {
-        let is_whole = size(parts[at]) <= room.longest();
+        let is_whole = size(parts[at]) <= room.longest() || room.begins && at == first;
         let cost = size(parts[at]).min(room.longest());
         let fits = if room.is_whole { is_whole } else { kept.is_empty() || is_whole };
         if fits && (kept.is_empty() || used + cost <= room.all) {
@@ -306,7 +309,8 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
         }
     }
     // A heading says nothing without what stands below it.
-    let stands = |at: &usize| !is_heading(parts[*at]) || kept.contains(&(at + 1));
+    let opens = |at: &usize| room.begins && *at == first;
+    let stands = |at: &usize| !is_heading(parts[*at]) || kept.contains(&(at + 1)) || opens(at);
     let told: HashSet<usize> = kept.iter().copied().filter(stands).collect();
     if told.is_empty() { kept } else { told }
 }

@@ -221,7 +221,11 @@ impl RecordSource {
         let count = |text: &str| u64::from(count_text(estimator, text));
         let is_told =
             |of: &PathMessage| of.place == RecordPlace::Kept || newer_from.is_none_or(|from| of.depth >= from);
-        let place = |of: &PathMessage| if is_told(of) { RecordPlace::Told } else { RecordPlace::Kept };
+        let place = |of: &PathMessage| match of.place {
+            _ if !is_told(of) => RecordPlace::Kept,
+            RecordPlace::Told => RecordPlace::Told,
+            _ => RecordPlace::Stays,
+        };
         let (before, kept) = (self.before(place), self.behind());
         let tail = shown::tail(&self.tail_items(), room / shown::TAIL_SHARE, count);
         let left = room.saturating_sub(count(&tail));

@@ -25,6 +25,8 @@ pub enum RecordPlace {
     Kept,
     /// The request that the agent works on: it follows the record as a message.
     Running,
+    /// It stays as it is, and a model that writes notes reads it: the notes need not repeat it.
+    Stays,
 }
 
 /// What stands before the cut, in order.
@@ -109,6 +111,8 @@ const WORDS_BEHIND: usize = 6;
 const CALLS_BEHIND: usize = 3;
 /// Characters of arguments that are looked through for names.
 const MOST_ARGUMENT: usize = 3_000;
+/// Before a message that a model reads and that stays with the agent.
+const STAYS: &str = "[stays with the agent word for word] ";
 /// Names the command that a user ran, and how much of it is told.
 const COMMAND: &str = "<command-name>";
 const MOST_COMMAND: usize = 80;
@@ -320,8 +324,9 @@ impl<'a> SpanReading<'a> {
                 }
                 self.users += 1;
                 let (number, runs) = (self.users, place == RecordPlace::Running);
+                let mark = if place == RecordPlace::Stays { STAYS } else { "" };
                 if hidden {
-                    self.span.lines.push(Line::User { number, text: text.trim().to_owned(), runs });
+                    self.span.lines.push(Line::User { number, text: format!("{mark}{}", text.trim()), runs });
                 }
             }
             UserText::Output(text) => self.push_text(hidden, text, |text| Line::Harness { text }),

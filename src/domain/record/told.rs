@@ -143,8 +143,14 @@ impl Teller<'_, '_> {
             return None;
         }
         let all = AGENT[level] * self.detail * if is_last { 2 } else { 1 };
-        let room =
-            PassageRoom { all, sentence: 400, announces: announces && level >= 2, is_outcome: false, is_whole: false };
+        let room = PassageRoom {
+            all,
+            sentence: 400,
+            announces: announces && level >= 2,
+            is_outcome: false,
+            is_whole: false,
+            begins: false,
+        };
         let told = passage(text, room, |part| self.span.usual.holds(part));
         (!told.is_empty()).then(|| plain(format!("Agent: {told}")))
     }
@@ -173,7 +179,7 @@ impl Teller<'_, '_> {
         let ends_with_call =
             stretch.lines.clone().next_back().is_some_and(|at| matches!(self.span.lines[at], Line::Call(_)));
         let announces = !stretch.closes || ends_with_call;
-        let room = PassageRoom { all, sentence: all, announces, is_outcome, is_whole: level >= LEAST };
+        let room = PassageRoom { all, sentence: all, announces, is_outcome, is_whole: level >= LEAST, begins: false };
         let told = passages(&said, room, |part| self.span.usual.holds(part));
         let told = places.into_iter().zip(told).filter(|(_, told)| !told.is_empty());
         told.map(|(at, told)| (at, plain(format!("Agent: {told}")))).collect()
@@ -280,7 +286,10 @@ impl ToldLine {
         let Some(alike) = &self.alike else { return format!("{}\n", self.text) };
         match (&self.kind, self.calls) {
             (ToldKind::Count, calls) => not_told(calls, self.first, self.last),
-            (ToldKind::Looks(tool), 1) => format!("- #{} {tool}({alike})\n", self.first),
+            (ToldKind::Looks(tool), 1) => {
+                let (arguments, seen) = alike.rsplit_once(" → ").unwrap_or((alike, ""));
+                format!("- #{} {tool}({arguments}) → {seen}\n", self.first)
+            }
             (ToldKind::Looks(tool), _) => format!("- #{}-#{} {tool}({alike})\n", self.first, self.last),
             (ToldKind::Text, 1) => format!("- #{} {alike}\n", self.first),
             (ToldKind::Text, calls) => format!("- #{}-#{} {alike} (×{calls})\n", self.first, self.last),
@@ -302,7 +311,14 @@ pub(super) fn users_words(text: &str, head: usize, tail: usize) -> String {
     if head >= WHOLE_PASTE || size(text) <= head + tail {
         return shortened_once(text, head, tail);
     }
-    let room = PassageRoom { all: head + tail, sentence: head, announces: false, is_outcome: false, is_whole: false };
+    let room = PassageRoom {
+        all: head + tail,
+        sentence: head,
+        announces: false,
+        is_outcome: false,
+        is_whole: false,
+        begins: true,
+    };
     passage(text, room, |_| false)
 }
 

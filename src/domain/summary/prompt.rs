@@ -9,7 +9,7 @@ use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_text;
 
 /// Names the words of the prompts: changed whenever one of the files is.
-pub const PROMPT_VERSION: &str = "2026-11-26.2";
+pub const PROMPT_VERSION: &str = "2026-11-26.3";
 
 /// Prompt that a model is sent for one task.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,7 +20,7 @@ mod voice;
 pub mod words;
 
 use crate::domain::model::message::Stop;
-use crate::domain::record::evidence::{EvidenceStatus, WeighedNotes};
+use crate::domain::record::evidence::{EvidenceStatus, WeighedNotes, without_citations};
 use crate::domain::settings::Estimator;
 use crate::domain::summary::prompt;
 use crate::domain::tokens::count_text;
@@ -48,7 +48,8 @@ pub fn check_summary(
     check_size(text, replaced_tokens, estimator)?;
     repetition::check(text)?;
     headings::check(text, span.sections())?;
-    let found = answer::Found::of(text, span);
+    // Numbers of calls and messages are no names.
+    let found = answer::Found::of(&without_citations(text), span);
     copied::check(text, &found)?;
     language::check(text, &span.profile)?;
     related::check(&found, span.kept(text))?;

@@ -47,6 +47,7 @@ fn words(status: EvidenceStatus) -> &'static str {
     match status {
         EvidenceStatus::Cited => "shown by",
         EvidenceStatus::Inferred => "inferred",
+        EvidenceStatus::Elsewhere => "said elsewhere in the conversation",
         EvidenceStatus::Open => "comes next",
         EvidenceStatus::Uncited => "cites nothing that could show it",
         EvidenceStatus::UnknownNumber => "cites what is not there",

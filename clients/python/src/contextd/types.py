@@ -2127,7 +2127,7 @@ class CitedMessage(TypedDict):
     number: int
 
 
-EvidenceStatus: TypeAlias = Literal["cited", "inferred", "open", "uncited", "unknown_number", "failed", "unrelated", "other_number"]
+EvidenceStatus: TypeAlias = Literal["cited", "inferred", "open", "elsewhere", "uncited", "unknown_number", "failed", "unrelated", "other_number"]
 """What became of a statement's citations."""
 
 

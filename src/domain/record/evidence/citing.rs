@@ -49,6 +49,11 @@ pub(super) fn of(text: &str) -> Citation {
     citation
 }
 
+/// A text without what it cites and without numbers that only may be citations.
+pub fn without_citations(text: &str) -> String {
+    text.lines().map(|line| bare(&of(line).without)).collect::<Vec<_>>().join("\n")
+}
+
 fn cites(text: &str) -> bool {
     [&CALLS, &USERS].iter().any(|kind| kind.as_ref().is_some_and(|kind| kind.is_match(text)))
 }

@@ -92,7 +92,8 @@ impl<'t> StatementReading<'t> {
     fn close(&mut self) {
         let Some((kind, range)) = self.open.take() else { return };
         let text = &self.text[range.clone()];
-        if kind != PartKind::Paragraph {
+        // A request is quoted with all its sentences.
+        if kind != PartKind::Paragraph || self.topic == SectionTopic::Goal {
             return self.push(text, range);
         }
         let mut parts: Vec<Range<usize>> = Vec::new();

@@ -256,6 +256,36 @@ fn bad_answers_are_refused_or_marked() {
     }
 }
 
+/// What the conversation says is not doubted, whatever is cited; what it does not say is.
+#[test]
+fn what_the_conversation_says_is_not_marked() {
+    let notes = |line: &str| marked(&format!("{}\n\n{line}", GOOD[0].1));
+    for line in [
+        "### In Progress\n- The nested tables fail, skip_comments is called once too often",
+        "## Critical Context\n- Lexer written: `src/config/lexer.rs` wrote 180 lines (u1)",
+        "## Critical Context\n- reads_nested_tables panicked at src/config/tables.rs:88; 4 passed, 11 failed",
+    ] {
+        assert!(notes(line).contains(line), "{}", notes(line));
+    }
+    for line in [
+        "### Done\n- The nested tables were mended in src/config/tables.rs",
+        "### Done\n- Flight W4821907 was booked for Ana",
+    ] {
+        assert!(notes(line).contains(&format!("{line} [not shown]")), "{}", notes(line));
+    }
+    let twice = notes("## Critical Context\nNo answer of the shop's has come yet. [not shown]");
+    assert_eq!(twice.matches("come yet. [not shown]").count(), 1, "{twice}");
+    assert!(!twice.contains("[not shown] [not shown]"), "{twice}");
+}
+
+/// The user's words are quoted with all their sentences, and the message is named behind the last.
+#[test]
+fn a_request_of_several_sentences_is_one_statement() {
+    let goal = "## Goal\n\"Move the config parser. Keep the tests green, please.\" (u1)";
+    let text = format!("{}\n\n{goal}", GOOD[0].1);
+    assert!(marked(&text).contains(goal), "{}", marked(&text));
+}
+
 proptest! {
     /// Whatever else a text says: what it cites beyond the path counts for nothing.
     #[test]

@@ -16,6 +16,8 @@ pub enum EvidenceStatus {
     Inferred,
     /// It needs no evidence: a step that comes next.
     Open,
+    /// What it cites does not show it, or it cites nothing, but a message or a call says it in nearly the same words.
+    Elsewhere,
     /// It cites nothing that could show it.
     Uncited,
     /// It cites a number that nothing has.
@@ -31,7 +33,10 @@ pub enum EvidenceStatus {
 impl EvidenceStatus {
     /// Returns true if it needs evidence and has none.
     pub fn is_unsupported(self) -> bool {
-        !matches!(self, EvidenceStatus::Cited | EvidenceStatus::Inferred | EvidenceStatus::Open)
+        !matches!(
+            self,
+            EvidenceStatus::Cited | EvidenceStatus::Inferred | EvidenceStatus::Open | EvidenceStatus::Elsewhere
+        )
     }
 }
 

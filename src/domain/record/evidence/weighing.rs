@@ -57,6 +57,10 @@ fn status(topic: SectionTopic, citation: &Citation, path: &PathNumbers<'_>) -> E
     if !is_related(topic, citation, &cited) {
         return EvidenceStatus::Unrelated;
     }
+    // What the user asks is quoted.
+    if topic == SectionTopic::Goal {
+        return EvidenceStatus::Cited;
+    }
     let stands = |number: String| cited.iter().any(|text| has_number(text, &number));
     if numbers(without).into_iter().all(stands) { EvidenceStatus::Cited } else { EvidenceStatus::OtherNumber }
 }

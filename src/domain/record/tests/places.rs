@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::super::testing::{call, call_with, flagged, result, said};
 use super::*;
+use crate::domain::settings::Estimator;
 
 /// A look at the state of something is no check, and what is run again behind the record says itself how it is.
 #[test]
@@ -104,6 +105,24 @@ fn a_refusal_without_a_flag_is_quoted_from_its_beginning() {
     let told: Vec<&str> = text.split("- #").filter(|call| call.contains("I tried gc")).collect();
     assert_eq!(told.len(), 3, "{text}");
     assert!(told.iter().all(|call| call.contains("→ The user doesn't want to proceed")), "{text}");
+}
+
+/// What a model reads though it stays with the agent is marked, so that notes need not repeat it.
+#[test]
+fn a_model_is_told_which_messages_stay() {
+    let (first, running) = (said(Role::User, "Move the parser."), said(Role::User, "Now the lexer."));
+    let places = [
+        (first, RecordPlace::Kept),
+        (said(Role::Assistant, "It is moved."), RecordPlace::Told),
+        (running, RecordPlace::Running),
+    ];
+    let mut source = RecordSource::default();
+    for (depth, (message, place)) in places.into_iter().enumerate() {
+        source.take_before(message, (place, None), depth as i64, 0);
+    }
+    let shown = source.shown(10_000, None, Estimator::O200k).record;
+    let told = "u1 User: [stays with the agent word for word] Move the parser.\nAgent: It is moved.\nu2 User: [stays with the agent word for word] Now the lexer.";
+    assert!(shown.contains(told), "{shown}");
 }
 
 #[test]

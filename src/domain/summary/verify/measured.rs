@@ -42,7 +42,7 @@ fn pair(file: &PathBuf) -> Pair {
 }
 
 fn line(pair: &Pair, of: &str, text: &str) -> String {
-    let found = answer::Found::of(text, &pair.span);
+    let found = answer::Found::of(&without_citations(text), &pair.span);
     let kept = pair.span.kept(text);
     let judged = check_summary(text, None, u64::MAX, Estimator::Pi, &pair.span);
     let verdict = judged.as_ref().map_or_else(|reason| format!("{}: {reason}", reason.code()), |()| "ok".to_owned());
