@@ -24,21 +24,19 @@ pub struct MaskPlan {
     pub results: u32,
 }
 
+/// Results that stay as they are, by entry and call.
+pub type SparedResults = HashSet<(Uuid, String)>;
+
 /// Plans the masking of every result older than the newest `keep_recent_results` of the view, newest last.
 ///
 /// Pinned entries stay as they are. Results that are masked already are left alone, so planning on the outcome gives an empty plan. Nothing is
 /// masked that would not free tokens, or if all of it together frees less than `min_gain_tokens`.
 pub fn plan(view: &[ViewItem], path: &[EntryMeta], settings: &Settings) -> MaskPlan {
-    plan_without(view, path, settings, &HashSet::new())
+    plan_without(view, path, settings, &SparedResults::new())
 }
 
-/// The same without the results that are spared, by entry and call.
-pub fn plan_without(
-    view: &[ViewItem],
-    path: &[EntryMeta],
-    settings: &Settings,
-    spared: &HashSet<(Uuid, String)>,
-) -> MaskPlan {
+/// The same without the results that are spared.
+pub fn plan_without(view: &[ViewItem], path: &[EntryMeta], settings: &Settings, spared: &SparedResults) -> MaskPlan {
     let shown = shown_results(view, path);
     let old = shown.len().saturating_sub(settings.keep_recent_results as usize);
     let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();

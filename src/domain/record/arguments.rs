@@ -133,15 +133,7 @@ fn argument(value: &str, room: usize, among_others: bool) -> String {
         outline(value, room)
     } else if sentences(value).len() > 1 && !value.contains('\n') {
         // Prose: two halves of different sentences would make a third one.
-        let room = PassageRoom {
-            all: room,
-            sentence: room,
-            announces: false,
-            is_outcome: false,
-            is_whole: false,
-            begins: false,
-        };
-        passage(value, room, |_| false)
+        passage(value, PassageRoom::of(room, room), |_| false)
     } else {
         shortened(value, room * 3 / 5, room * 2 / 5)
     }

@@ -130,11 +130,11 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         telling.spent = (0..stretches.len()).map(|at| telling.cost(at, BRIEF)).sum();
         let detail = telling.detail_of_newest();
         telling.shorten(room - detail.min(room * BEFORE_SHORTENING / 100));
-        telling.leave_out(room - detail.min(room * BEFORE_LEAVING_OUT / 100));
+        let by_worth = telling.leave_out(room - detail.min(room * BEFORE_LEAVING_OUT / 100));
         if telling.levels.iter().any(Option::is_none) {
             // Before anything is told in full, what was left out comes back.
             telling.tell_newest(room);
-            telling.take_back(room.saturating_sub(COUNTED));
+            telling.take_back(&by_worth, room.saturating_sub(COUNTED));
         }
         telling.tell_outcomes(room * 3 / 4);
         telling.tell_more(room);
@@ -187,25 +187,29 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
 
     /// Where even the shortest does not fit, what lies between the beginning and the newest is counted: first those turns
     /// that say the least that no other says, of those the oldest.
-    fn leave_out(&mut self, room: usize) {
+    /// Returns all stretches but the first by their worth; none where nothing has to go.
+    fn leave_out(&mut self, room: usize) -> Vec<usize> {
         if self.spent <= room {
-            return;
+            return Vec::new();
         }
         let room = room.saturating_sub(COUNTED);
         let newest = self.newest_turns();
         let last = self.stretches.len().saturating_sub(1);
-        for at in self.by_worth(1..newest).into_iter().chain(newest.max(1)..last) {
+        let by_worth = self.by_worth();
+        let older = by_worth.iter().copied().filter(|at| *at < newest);
+        for at in older.chain(newest.max(1)..last) {
             if self.spent <= room {
                 break;
             }
             self.set(at, None);
         }
+        by_worth
     }
 
-    /// Stretches by what they tell that others do not, the least first; of equals the oldest first.
-    fn by_worth(&mut self, stretches: std::ops::Range<usize>) -> Vec<usize> {
+    /// Stretches behind the first by what they tell that others do not, the least first; of equals the oldest first.
+    fn by_worth(&mut self) -> Vec<usize> {
         let told = self.told_words();
-        let mut order: Vec<(usize, usize)> = stretches.map(|at| (self.worth(at, &told), at)).collect();
+        let mut order: Vec<(usize, usize)> = (1..self.stretches.len()).map(|at| (self.worth(at, &told), at)).collect();
         order.sort_unstable();
         order.into_iter().map(|(_, at)| at).collect()
     }
@@ -248,11 +252,8 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
     }
 
     /// Where more detail did not need what was held back for it, what says most of what was left out is told after all.
-    fn take_back(&mut self, room: usize) {
-        if self.levels.iter().all(Option::is_some) {
-            return;
-        }
-        for at in self.by_worth(1..self.stretches.len()).into_iter().rev() {
+    fn take_back(&mut self, by_worth: &[usize], room: usize) {
+        for at in by_worth.iter().rev().copied() {
             if self.levels[at].is_none() && self.spent + self.cost(at, LEAST) <= room {
                 self.set(at, Some(LEAST));
             }

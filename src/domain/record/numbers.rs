@@ -40,6 +40,14 @@ pub struct NumberedCall<'a> {
     pub end: CallEnd,
 }
 
+impl NumberedCall<'_> {
+    /// All that it says: tool, arguments and result.
+    pub fn text(&self) -> String {
+        let result = self.result.map(|result| result.plain_text()).unwrap_or_default();
+        format!("{} {}\n{result}", self.call.name, self.call.arguments)
+    }
+}
+
 /// Words of the user's own on the path.
 #[derive(Debug)]
 pub struct NumberedWords {

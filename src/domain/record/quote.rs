@@ -211,6 +211,11 @@ pub struct PassageRoom {
 }
 
 impl PassageRoom {
+    /// Of no particular kind.
+    pub fn of(all: usize, sentence: usize) -> PassageRoom {
+        PassageRoom { all, sentence, announces: false, is_outcome: false, is_whole: false, begins: false }
+    }
+
     /// Up to this size a sentence stands whole.
     fn longest(&self) -> usize {
         self.sentence.min(self.all.max(60))

@@ -143,14 +143,7 @@ impl Teller<'_, '_> {
             return None;
         }
         let all = AGENT[level] * self.detail * if is_last { 2 } else { 1 };
-        let room = PassageRoom {
-            all,
-            sentence: 400,
-            announces: announces && level >= 2,
-            is_outcome: false,
-            is_whole: false,
-            begins: false,
-        };
+        let room = PassageRoom { announces: announces && level >= 2, ..PassageRoom::of(all, 400) };
         let told = passage(text, room, |part| self.span.usual.holds(part));
         (!told.is_empty()).then(|| plain(format!("Agent: {told}")))
     }
@@ -179,7 +172,7 @@ impl Teller<'_, '_> {
         let ends_with_call =
             stretch.lines.clone().next_back().is_some_and(|at| matches!(self.span.lines[at], Line::Call(_)));
         let announces = !stretch.closes || ends_with_call;
-        let room = PassageRoom { all, sentence: all, announces, is_outcome, is_whole: level >= LEAST, begins: false };
+        let room = PassageRoom { announces, is_outcome, is_whole: level >= LEAST, ..PassageRoom::of(all, all) };
         let told = passages(&said, room, |part| self.span.usual.holds(part));
         let told = places.into_iter().zip(told).filter(|(_, told)| !told.is_empty());
         told.map(|(at, told)| (at, plain(format!("Agent: {told}")))).collect()
@@ -311,15 +304,7 @@ pub(super) fn users_words(text: &str, head: usize, tail: usize) -> String {
     if head >= WHOLE_PASTE || size(text) <= head + tail {
         return shortened_once(text, head, tail);
     }
-    let room = PassageRoom {
-        all: head + tail,
-        sentence: head,
-        announces: false,
-        is_outcome: false,
-        is_whole: false,
-        begins: true,
-    };
-    passage(text, room, |_| false)
+    passage(text, PassageRoom { begins: true, ..PassageRoom::of(head + tail, head) }, |_| false)
 }
 
 fn plain(text: String) -> ToldLine {

@@ -164,12 +164,15 @@ pub(crate) fn decide(
     let largest = read.reading.largest();
     let pruned = read.reading.pruned();
     let mut spared = unread_results(planned);
-    let elided = elide(planned, &pruned, &spared);
+    let mut elided = elide(planned, &pruned, &spared);
     read.source = read.source.map(|source| source.shortened(&read.reading.replaced));
     let elides_only = elides_only(planned, &elided);
     let plan = planned.plan.as_ref().ok().filter(|_| !elides_only);
-    spared.extend(roomy_results(planned, &pruned, &elided, plan));
-    let elided = elide(planned, &pruned, &spared);
+    let roomy = roomy_results(planned, &pruned, &elided, plan);
+    if !roomy.is_empty() {
+        spared.extend(roomy);
+        elided = elide(planned, &pruned, &spared);
+    }
     if elides_only {
         return Ok(elision_outline(planned, widen(planned, elided, largest)));
     }

@@ -152,6 +152,11 @@ impl PathSlice {
         self.compaction().map(|compaction| compaction.record)
     }
 
+    /// The elisions in force.
+    pub fn elisions(&self) -> &[Elision] {
+        self.record().map(|record| record.elisions.as_slice()).unwrap_or_default()
+    }
+
     /// The numbered tasks of a folded path. `state` is that of its leaf.
     pub fn tasks(&self, state: &SessionState) -> Vec<TaskSpan> {
         let compaction = self.compaction();

@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::domain::record::numbers::{NumberedCall, PathNumbers};
-use crate::domain::record::quote::names;
+use crate::domain::record::numbers::PathNumbers;
+use crate::domain::record::quote::{names, prefix};
 use crate::domain::record::words;
 
 /// Letters of a word that tells one text from another, and digits of such a number.
@@ -54,11 +54,11 @@ impl PathWords {
         if wanted.is_empty() {
             return PathWords::default();
         }
-        let said = path.said.iter().map(|said| said.text.to_owned());
-        let asked = path.users.values().map(|words| words.text.clone());
-        let calls = path.calls.values().map(told);
-        let words = |text: String| stems(&text).intersection(&wanted).copied().collect();
-        PathWords(said.chain(asked).chain(calls).map(words).collect())
+        let said = path.said.iter().map(|said| stems(said.text));
+        let asked = path.users.values().map(|words| stems(&words.text));
+        let calls = path.calls.values().map(|call| stems(&call.text()));
+        let sought = |said: HashSet<u64>| said.intersection(&wanted).copied().collect();
+        PathWords(said.chain(asked).chain(calls).map(sought).collect())
     }
 
     pub fn say(&self, wanted: &WantedWords) -> bool {
@@ -68,21 +68,16 @@ impl PathWords {
 
 /// Returns true if these calls and messages, with the agent's answers to them, say a statement together.
 pub(super) fn is_said_together(wanted: &WantedWords, path: &PathNumbers<'_>, calls: &[u32], users: &[u32]) -> bool {
-    let calls = calls.iter().filter_map(|call| path.calls.get(call)).map(told);
-    let asked = users.iter().filter_map(|user| path.users.get(user)).map(|words| words.text.clone());
-    let answers = path.said.iter().filter(|said| users.contains(&said.behind)).map(|said| said.text.to_owned());
-    let said: HashSet<u64> = calls.chain(asked).chain(answers).flat_map(|text| stems(&text)).collect();
+    let calls = calls.iter().filter_map(|call| path.calls.get(call)).map(|call| stems(&call.text()));
+    let asked = users.iter().filter_map(|user| path.users.get(user)).map(|words| stems(&words.text));
+    let answers = path.said.iter().filter(|said| users.contains(&said.behind)).map(|said| stems(said.text));
+    let said: HashSet<u64> = calls.chain(asked).chain(answers).flatten().collect();
     wanted.is_said_by(&said)
-}
-
-fn told(call: &NumberedCall<'_>) -> String {
-    let result = call.result.map(|result| result.plain_text()).unwrap_or_default();
-    format!("{} {}\n{result}", call.call.name, call.call.arguments)
 }
 
 fn stems(text: &str) -> HashSet<u64> {
     let mut stems = HashSet::new();
-    words::each(crate::domain::record::quote::prefix(text, REACH), &mut |word| {
+    words::each(prefix(text, REACH), &mut |word| {
         let letters = word.text.chars().count();
         let is_number = word.text.bytes().all(|byte| byte.is_ascii_digit());
         if word.is_pair || letters >= LEAST_WORD || is_number && letters >= LEAST_DIGITS {

@@ -7,7 +7,7 @@ use super::statements::FoundStatement;
 use super::weighed::{EvidenceStatus, WeighedStatement};
 use crate::domain::record::ending::CallEnd;
 use crate::domain::record::evidence::sections::SectionTopic;
-use crate::domain::record::numbers::PathNumbers;
+use crate::domain::record::numbers::{NumberedCall, PathNumbers};
 use crate::domain::record::quote::names;
 use crate::domain::record::words;
 
@@ -67,11 +67,7 @@ fn status(topic: SectionTopic, citation: &Citation, path: &PathNumbers<'_>) -> E
 
 /// All that the cited calls and messages say. `None`: one of them was not read again.
 fn cited_texts(citation: &Citation, path: &PathNumbers<'_>) -> Option<Vec<String>> {
-    let call = |number: &u32| {
-        let call = path.calls.get(number)?;
-        let result = call.result.map(|result| result.plain_text()).unwrap_or_default();
-        Some(format!("{} {}\n{result}", call.call.name, call.call.arguments))
-    };
+    let call = |number: &u32| path.calls.get(number).map(NumberedCall::text);
     let user = |number: &u32| path.users.get(number).map(|words| words.text.clone());
     citation.calls.iter().map(call).chain(citation.users.iter().map(user)).collect()
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn room(all: usize) -> PassageRoom {
-    PassageRoom { all, sentence: 400, announces: false, is_outcome: false, is_whole: false, begins: false }
+    PassageRoom::of(all, 400)
 }
 
 fn in_room(text: &str, room: PassageRoom) -> String {

@@ -90,7 +90,7 @@ impl KeptTruncation {
             Err(Reason::NothingToCompact | Reason::NoValidCutPoint | Reason::AlreadyCompacted) => {
                 let shown: Vec<usize> = planned.loaded.view().iter().filter_map(entry_index).collect();
                 let summary = planned.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
-                to_cut(planned, &Present { kept: shown, elisions: present(planned), summary }, force)
+                to_cut(planned, &Present { kept: shown, elisions: planned.loaded.elisions(), summary }, force)
             }
             Err(_) => HashMap::new(),
         };
@@ -141,7 +141,7 @@ impl KeptTruncation {
             outline.elisions = elision::merge(&outline.elisions, &self.cut);
             return Ok(work);
         }
-        let previous = present(&self.planned);
+        let previous = self.planned.loaded.elisions();
         let merged = elision::merge(previous, &self.cut);
         let freed = freed(&merged).saturating_sub(freed(previous));
         let elided =
@@ -149,11 +149,6 @@ impl KeptTruncation {
         let work = elision_outline(&self.planned, elided)?;
         Ok(CompactionWork { strategy: Strategy::Truncate, ..work })
     }
-}
-
-/// Elisions that are in force already.
-fn present(planned: &PlannedCompaction) -> &[Elision] {
-    planned.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default()
 }
 
 fn entry_index(item: &ViewItem) -> Option<usize> {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use crate::domain::compaction::guard::savings_pct;
-use crate::domain::compaction::mask::{self, MaskPlan};
+use crate::domain::compaction::mask::{self, MaskPlan, SparedResults};
 use crate::domain::compaction::pays::{self, Expected};
 use crate::domain::compaction::prune::{Largest, widened};
 use crate::domain::compaction::strategy::aim;
@@ -33,12 +33,8 @@ pub(crate) struct ProposedElisions {
 }
 
 /// Adds what masking proposes to what pruning does, but for results that are spared.
-pub(super) fn elide(
-    planned: &PlannedCompaction,
-    pruned: &[Elision],
-    spared: &HashSet<(Uuid, String)>,
-) -> ProposedElisions {
-    let previous = planned.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default();
+pub(super) fn elide(planned: &PlannedCompaction, pruned: &[Elision], spared: &SparedResults) -> ProposedElisions {
+    let previous = planned.loaded.elisions();
     let masks = matches!(planned.strategy, Strategy::Auto | Strategy::Mask);
     let mask = if masks {
         mask::plan_without(&planned.loaded.view(), &planned.loaded.heads, &planned.settings, spared)
@@ -149,8 +145,7 @@ fn is_worth_the_cache(planned: &PlannedCompaction, elided: &ProposedElisions) ->
 /// Tokens behind system prompt and tools with which the view begins before and after these elisions.
 pub(super) fn unchanged_by(planned: &PlannedCompaction, merged: &[Elision]) -> u64 {
     let loaded = &planned.loaded;
-    let before = loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default();
-    let changed = changed_entries(merged, before);
+    let changed = changed_entries(merged, loaded.elisions());
     let stays = |item: &ViewItem| match item {
         ViewItem::Summary { .. } => true,
         ViewItem::Entry { index, .. } => loaded.heads.get(*index).is_some_and(|head| !changed.contains(&head.id)),

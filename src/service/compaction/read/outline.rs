@@ -53,7 +53,7 @@ pub(crate) fn elision_outline(
         .filter(|head| anchor_ids.contains(&head.id))
         .cloned()
         .collect();
-    let before = record_elisions(&previous);
+    let before = loaded.elisions();
     let pruned = pruned_results(&elided.merged, before);
     let unchanged = unchanged_by(planned, &elided.merged);
     let first_kept = kept_from(loaded, first_kept).ok_or(Reason::NothingToCompact)?;
@@ -100,10 +100,6 @@ fn pruned_results(merged: &[Elision], before: &[Elision]) -> u32 {
     let by_pruning = |one: &&Elision| one.kind != ElisionKind::Mask && one.part == ElidedPart::Result;
     let count = |elisions: &[Elision]| elisions.iter().filter(by_pruning).count();
     u32::try_from(count(merged).saturating_sub(count(before))).unwrap_or(u32::MAX)
-}
-
-fn record_elisions(record: &Option<CompactionRecord>) -> &[Elision] {
-    record.as_ref().map(|record| record.elisions.as_slice()).unwrap_or_default()
 }
 
 fn kept_from(loaded: &PathSlice, index: usize) -> Option<KeptFrom> {
@@ -177,7 +173,7 @@ pub(super) fn summary_outline(
         _ if counting => planned.strategy,
         _ => Strategy::LlmSummarize,
     };
-    let changed = changed_entries(&elisions, record_elisions(&previous));
+    let changed = changed_entries(&elisions, loaded.elisions());
     let anchors: HashSet<usize> = plan.anchors.iter().copied().collect();
     let anchored = |index: &usize| anchors.contains(index) && !changed.contains(&loaded.heads[*index].id);
     let stays = |item: &ViewItem| matches!(item, ViewItem::Entry { index, .. } if anchored(index));

@@ -1,9 +1,8 @@
 //! Results that masking would take though there is room for them: what fits stays.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use uuid::Uuid;
-
+use crate::domain::compaction::mask::SparedResults;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::context::elision;
 use crate::domain::context::view::ViewItem;
@@ -13,9 +12,6 @@ use crate::domain::settings::Preset;
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::read::elide::ProposedElisions;
 use crate::service::compaction::read::outline::{RECORD_FRAME, before_red, kept_tokens, least_record, shown_entries};
-
-/// Results that stay as they are, by entry and call.
-pub(super) type SparedResults = HashSet<(Uuid, String)>;
 
 /// Results behind the agent's last answer: nobody has read them yet.
 pub(super) fn unread_results(planned: &PlannedCompaction) -> SparedResults {
@@ -47,8 +43,7 @@ pub(super) fn roomy_results(
         return spared;
     }
     let mut room = room(planned, elided, plan);
-    let before = planned.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default();
-    let otherwise = elision::merge(before, pruned);
+    let otherwise = elision::merge(planned.loaded.elisions(), pruned);
     let key = |one: &Elision| (one.entry_id, one.tool_call_id.clone());
     let results = otherwise.iter().filter(|one| one.part == ElidedPart::Result);
     let otherwise: HashMap<_, u32> = results.map(|one| (key(one), one.tokens_after)).collect();
