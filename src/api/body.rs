@@ -131,7 +131,7 @@ fn check_depth(bytes: &[u8], max_depth: usize) -> Result<()> {
 
 /// Parses; only a failure pays for finding out where.
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| if error.is_data() { locate::<T>(text) } else { malformed(&error) })
+    serde_json::from_str(text).map_err(|_| locate::<T>(text))
 }
 
 fn malformed(error: &serde_json::Error) -> Problem {

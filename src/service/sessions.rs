@@ -38,6 +38,7 @@ use crate::service::core::tenant::Tenant;
 use crate::service::core::{clock, references};
 use crate::service::events;
 use crate::service::path::view::{self, ReadMode};
+use crate::store::large::{in_place, step_by_step};
 use crate::store::path::Leaf;
 use crate::store::sessions::{self, HeadRow, SessionRow};
 use crate::store::transaction;
@@ -97,7 +98,7 @@ impl Service {
         let mut transaction = transaction::begin(self.pool()).await?;
         sessions::insert(&mut *transaction, tenant.0, &row).await?;
         about(row.id);
-        let session = show_row(&self.inner.heads, row.clone())?;
+        let session = show_row(&self.inner.heads, &row)?;
         seal(&mut transaction, Outcome::Created, &session).await?;
         self.inner.heads.commit_new(transaction, tenant, &row).await?;
         Ok(session)
@@ -201,7 +202,7 @@ impl Service {
             events::record_snapshot(&mut transaction, tenant, session_id, &snapshot).await?;
         }
         let proof = Proof::of(None, row.head.version + 1, row.updated_at);
-        let session = show_row(&self.inner.heads, row)?;
+        let session = show_row(&self.inner.heads, &row)?;
         seal(&mut transaction, Outcome::Done, &session).await?;
         self.inner.heads.commit(transaction, tenant, session_id, Some(proof)).await?;
         Ok(session)
@@ -210,36 +211,43 @@ impl Service {
     /// A new session that shares the history up to an entry (the leaf when `None`); nothing is copied.
     pub async fn fork_session(&self, tenant: Tenant, session_id: Uuid, entry_id: Option<Uuid>) -> Result<Session> {
         // The lock keeps the history from being erased between the look and the fork.
-        let (mut transaction, source, head) = self.inner.heads.begin_locked(tenant, session_id).await?;
-        let (settings, before) = (head.settings, head.state);
-        let (leaf, leaf_id) = match entry_id {
-            None => (
-                Leaf { session_id, branch: source.head.leaf_branch, depth: source.head.leaf_depth },
-                source.head.leaf_id,
-            ),
+        let (mut transaction, source, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
+        let here = Leaf { session_id, branch: source.head.leaf_branch, depth: source.head.leaf_depth };
+        let (leaf, leaf_id) = match entry_id.filter(|id| source.head.leaf_id != Some(*id)) {
+            None => (here, source.head.leaf_id),
             Some(id) => {
                 let place = view::place(&mut transaction, tenant, session_id, id).await?;
                 (Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth }, Some(id))
             }
         };
-        let loaded = view::load_path(&mut transaction, tenant, leaf, false, ReadMode::Heads).await?;
-        let entry_count = i64::try_from(loaded.heads.len()).unwrap_or(i64::MAX);
+        // What is known of the leaf's path need not be read; what else is known belongs to the source.
+        let is_known = leaf_id == source.head.leaf_id && !head.state.recounting;
+        let before = std::mem::take(&mut head.state);
         let fixed = (before.account.system, before.account.tools);
-        let next_seq = loaded.heads.iter().map(|head| head.seq + 1).max().unwrap_or(0);
         let fresh = SessionState {
-            model_since: before.model_since.min(next_seq),
             leaf_is_tip: true,
             recounting: false,
             awaits_turn_end: false,
             ahead: None,
+            auto_retry_at: None,
             unrelieved: None,
+            unrelieved_at: None,
             nothing_at: None,
             red_since: None,
             overflow: None,
-            guard: AntiThrash::new(&settings),
+            guard: AntiThrash::new(&head.settings),
             ..before
         };
-        let state = view::state_of_path(&loaded, fixed, fresh);
+        let (state, next_seq) = match is_known {
+            true => (fresh, source.head.next_seq),
+            false => {
+                let loaded = view::load_path(&mut transaction, tenant, leaf, false, ReadMode::Heads).await?;
+                let next_seq = loaded.heads.iter().map(|head| head.seq + 1).max().unwrap_or(0);
+                (view::state_of_path(&loaded, fixed, fresh), next_seq)
+            }
+        };
+        head.state = state;
+        head.state.model_since = head.state.model_since.min(next_seq);
         let now = clock::now();
         let mut fork = SessionRow {
             id: clock::new_id(),
@@ -251,19 +259,22 @@ impl Service {
                 version: 0,
                 next_seq,
                 next_branch: 1,
-                entry_count,
+                entry_count: leaf.depth + 1,
                 leaf_branch: 0,
                 leaf_depth: leaf.depth,
                 leaf_id,
-                ..source.head.clone()
+                ..source.head
             },
             ..source
         };
-        state.write_to(&mut fork.head, &settings)?;
-        sessions::insert(&mut *transaction, tenant.0, &fork).await?;
+        head.state.write_to(&mut fork.head, &head.settings)?;
+        let load = fork.head.state.len();
+        step_by_step(load, sessions::insert(&mut *transaction, tenant.0, &fork)).await?;
         crate::store::path::insert_fork(&mut transaction, tenant.0, fork.id, leaf).await?;
         about(fork.id);
-        let session = show_row(&self.inner.heads, fork.clone())?;
+        let session = show(&fork, &head)?;
+        // Of so many open calls, each is given back by itself.
+        in_place(load, move || drop(head));
         seal(&mut transaction, Outcome::Created, &session).await?;
         self.inner.heads.commit_new(transaction, tenant, &fork).await?;
         Ok(session)
@@ -284,7 +295,7 @@ impl Service {
 impl Queries {
     pub async fn session(&self, tenant: Tenant, session_id: Uuid) -> Result<Session> {
         let (row, head) = self.heads.read_row(&self.pool, tenant, session_id).await?;
-        show(row, &head)
+        show(&row, &head)
     }
 
     pub async fn snapshot(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
@@ -292,23 +303,22 @@ impl Queries {
     }
 }
 
-pub(crate) fn show_row(heads: &Heads, row: SessionRow) -> Result<Session> {
-    let head = heads.of(&row)?;
-    show(row, &head)
+pub(crate) fn show_row(heads: &Heads, row: &SessionRow) -> Result<Session> {
+    show(row, &heads.of(row)?)
 }
 
-fn show(row: SessionRow, head: &Head) -> Result<Session> {
-    let raw = |text: String| RawValue::from_string(text).context("stored JSON");
+fn show(row: &SessionRow, head: &Head) -> Result<Session> {
+    let raw = |text: &str| RawValue::from_string(text.to_owned()).context("stored JSON");
     Ok(Session {
         id: row.id,
-        external_id: row.external_id,
-        title: row.title,
-        metadata: raw(row.metadata)?,
-        model: row.model,
-        system: row.system.map(raw).transpose()?,
-        tools: row.tools.map(raw).transpose()?,
+        external_id: row.external_id.clone(),
+        title: row.title.clone(),
+        metadata: raw(&row.metadata)?,
+        model: row.model.clone(),
+        system: row.system.as_deref().map(raw).transpose()?,
+        tools: row.tools.as_deref().map(raw).transpose()?,
         settings: (*head.settings).clone(),
-        settings_own: raw(row.settings)?,
+        settings_own: raw(&row.settings)?,
         leaf_id: row.head.leaf_id,
         entry_count: row.head.entry_count,
         snapshot: head.snapshot(),

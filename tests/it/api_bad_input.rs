@@ -34,6 +34,7 @@ async fn refused_bodies_store_nothing() {
         (b"{\"format\":\"native\",\"items\":[\"a\0b\"]}".to_vec(), 400, "malformed_json", None),
         (with("")[1..].to_vec(), 400, "malformed_json", None),
         (with(r#","nope":1"#), 422, "validation_failed", Some("/nope")),
+        (with(r#","return_context":true"#), 422, "validation_failed", Some("/return_context")),
         (with(r#","usage":3"#), 422, "validation_failed", Some("/usage")),
         (with(r#","parent_id":"x""#), 422, "validation_failed", Some("/parent_id")),
         (

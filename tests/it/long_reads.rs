@@ -13,11 +13,12 @@ use contextd::service::core::error::ServiceError;
 use contextd::service::core::page::PageRequest;
 use contextd::service::core::state::{Options, Service};
 use contextd::service::core::tenant::Tenant;
+use contextd::service::navigation::Navigate;
 use contextd::service::path::entries::EntryQuery;
 use contextd::service::rebuild::Rebuild;
 use contextd::service::recall::export::Export;
 use contextd::service::recall::tool_calls::ToolCallRow;
-use contextd::service::sessions::NewSession;
+use contextd::service::sessions::{NewSession, Session};
 use contextd::store::entries;
 use contextd::store::path::Segment;
 use futures::{StreamExt, TryStreamExt};
@@ -240,6 +241,38 @@ async fn what_reads_a_whole_path_reads_each_entry_a_few_times() {
     let told = format!("{ENTRIES} entries: files fetched {of_files} rows, prepare {of_prepare}");
     println!("{told}");
     assert!(of_files <= ENTRIES as i64 * 2 && of_prepare <= ENTRIES as i64 * 3, "{told}");
+}
+
+#[tokio::test]
+async fn a_fork_at_the_leaf_reads_no_entry_and_knows_what_reading_them_would_tell() {
+    const ENTRIES: usize = 1_000;
+    let stage = Stage::set(json!({"context_window": 4_000, "strategy": "summarize", "enabled": false})).await;
+    stage.append(traffic(0..ENTRIES)).await;
+    stage.compact(CompactRequest::default()).await;
+    stage.append(traffic(ENTRIES..ENTRIES + 5)).await;
+    let early = stage.append(vec![user("and now?")]).await.leaf_id;
+    stage.append(vec![assistant("Now the rest.")]).await;
+    let stage = through_one_connection(stage).await;
+    let (service, tenant) = (&stage.service, stage.tenant);
+    let source = service.queries().session(tenant, stage.session).await.unwrap();
+    let told = |session: &Session| {
+        // What compactions were worth is told of the session that made them.
+        let mut snapshot = json!(session.snapshot);
+        snapshot.as_object_mut().unwrap().remove("anti_thrash");
+        (session.entry_count, session.leaf_id, snapshot)
+    };
+    for leaf in [None, source.leaf_id] {
+        let begin = fetched(&stage.pool).await;
+        let fork = service.fork_session(tenant, stage.session, leaf).await.unwrap();
+        assert_eq!(fetched(&stage.pool).await, begin, "rows of entries");
+        assert_eq!(told(&fork), told(&source));
+        // To come back to the leaf reads its whole path.
+        for target_id in [early, source.leaf_id] {
+            service.navigate(tenant, fork.id, Navigate { target_id, ..Navigate::default() }).await.unwrap();
+        }
+        assert_eq!(told(&service.queries().session(tenant, fork.id).await.unwrap()), told(&source));
+        assert!(fetched(&stage.pool).await > begin, "the count of rows is one");
+    }
 }
 
 async fn page(stage: &Stage, session: Uuid, limit: i64, after: Option<String>) -> (Vec<ToolCallRow>, Option<String>) {

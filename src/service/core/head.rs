@@ -273,7 +273,8 @@ impl SessionState {
     /// The columns that repeat what the state says, for filters and figures.
     pub fn write_to(&self, row: &mut HeadRow, settings: &Settings) -> Result<Snapshot> {
         let snapshot = self.snapshot(settings);
-        row.state = serde_json::to_string(self).context("session state as JSON")?;
+        // What it was before says how large it will be.
+        row.state = in_place(row.state.len(), || serde_json::to_string(self)).context("session state as JSON")?;
         row.fill_state = snapshot.state.into_str().to_owned();
         row.tokens = i64::try_from(snapshot.tokens).unwrap_or(i64::MAX);
         row.guard_tripped = snapshot.anti_thrash.tripped;

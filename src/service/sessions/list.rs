@@ -37,7 +37,7 @@ impl Queries {
         // What was too large for this page begins the next one.
         let cut = rows.last().map(|(place, _)| *place).filter(|last| last + 1 < found.ids().len());
         let next = cut.map_or(found.next, |last| found.behind(last));
-        let items = rows.into_iter().map(|(_, row)| show_row(&self.heads, row)).collect::<Result<Vec<_>>>()?;
+        let items = rows.into_iter().map(|(_, row)| show_row(&self.heads, &row)).collect::<Result<Vec<_>>>()?;
         Ok(Page { items, next_cursor: next.map(|place| place.to_string()) })
     }
 
