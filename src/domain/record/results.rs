@@ -148,6 +148,11 @@ impl<'a> ResultShapes<'a> {
                 return counted(all.len(), "line");
             }
             let last = lines.last().copied().unwrap_or_default();
+            // A last line that looks like the others is one more of them, and sums up nothing.
+            let others = &lines[..lines.len() - 1];
+            if others.iter().any(|line| form(line) == form(last)) {
+                return counted(all.len(), "line");
+            }
             let which = if all.last() == Some(&last) { "the last" } else { "among the last" };
             return format!("{}, {which}: {}", counted(all.len(), "line"), shortened(last, 80, 0));
         }
@@ -214,6 +219,47 @@ fn shape(line: &str) -> String {
         shape = shape.replacen(name, "@", 1);
     }
     prefix(&trimmed(&shape), 60).to_owned()
+}
+
+/// What a line looks like: its words, numbers and paths without what they say, and its signs. Several in a row are one.
+fn form(line: &str) -> String {
+    let mut form: Vec<String> = Vec::new();
+    for word in prefix(line, LINE).split_whitespace() {
+        let kind = match word.contains(['/', '\\']) {
+            true => "p".to_owned(),
+            false => kind_of(word),
+        };
+        if form.last() != Some(&kind) {
+            form.push(kind);
+        }
+    }
+    form.join(" ")
+}
+
+/// A word with one sign for each run of letters, of digits, and of both.
+fn kind_of(word: &str) -> String {
+    let mut kind = String::new();
+    for sign in word.chars() {
+        let (letter, digit) = (sign.is_alphabetic(), sign.is_numeric());
+        match kind.chars().last() {
+            Some('a') if digit => kind.replace_range(kind.len() - 1.., "x"),
+            Some('0') if letter => kind.replace_range(kind.len() - 1.., "x"),
+            Some('x') if letter || digit => {}
+            last => {
+                let sign = if letter {
+                    'a'
+                } else if digit {
+                    '0'
+                } else {
+                    sign
+                };
+                if last != Some(sign) {
+                    kind.push(sign);
+                }
+            }
+        }
+    }
+    kind
 }
 
 /// Lines of one result, with what each is worth.

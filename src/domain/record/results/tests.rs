@@ -50,11 +50,23 @@ fn hits_stay_and_what_goes_is_marked() {
     );
 }
 
+/// In any language: a last line tells something where it does not look like the others.
 #[test]
-fn a_file_that_nobody_spoke_of_is_so_many_lines() {
-    let text: String = (0..200).map(|n| format!("let value_{n} = compute({n});\n")).collect();
-    let told = told(&ResultShapes::default(), &text, 100, &[]);
-    assert!(told.starts_with("200 lines, the last: let value_199"), "{told}");
+fn a_long_result_that_nobody_spoke_of_is_so_many_lines_and_what_sums_them_up() {
+    let told = |text: &str| told(&ResultShapes::default(), text, 100, &[]);
+    let code: String = (0..200).map(|n| format!("let value_{n} = compute({n});\n")).collect();
+    assert_eq!(told(&code), "200 lines");
+    let listing: String =
+        (0..40).map(|n| format!("-rw-r--r-- 1 me me {} Mar {n} 10:0{} file{n}.txt\n", n * 711, n % 9)).collect();
+    assert_eq!(told(&listing), "40 lines");
+    let log: String = (0..40).map(|n| format!("служба {n} ответила за {} мс\n", n * 3)).collect();
+    assert_eq!(told(&log), "40 lines");
+    assert_eq!(told(&format!("{log}Итого: 3 ошибки, 37 успешно")), "41 lines, the last: Итого: 3 ошибки, 37 успешно");
+    let tests: String = (0..80).map(|n| format!("test tests::case_{n} ... ok\n")).collect();
+    let sum = "test result: ok. 80 passed; 0 failed; finished in 0.31s";
+    assert_eq!(told(&format!("{tests}\n{sum}")), format!("81 lines, the last: {sum}"));
+    let found: String = (0..30).map(|n| format!("src/part_{n}/mod.rs\n")).collect();
+    assert_eq!(told(&found), "30 lines");
 }
 
 #[test]
