@@ -159,9 +159,12 @@ impl Settings {
         self.target_tokens.unwrap_or((usable - usable / 4).max(1))
     }
 
-    /// The size that a record brings the context to: `target_tokens`, or 0.40 of the usable window.
+    /// The size that a record brings the context to: `target_tokens`, or 0.35 of the window, and no more than half of what
+    /// is usable.
     pub fn record_target(&self) -> u32 {
-        self.target_tokens.unwrap_or((self.usable() / 5 * 2).max(1))
+        let share = u64::from(self.context_window) * 35 / 100;
+        let share = u32::try_from(share).unwrap_or(u32::MAX).min(self.usable() / 2);
+        self.target_tokens.unwrap_or(share.max(1))
     }
 
     /// Returns the tokens that summaries are measured by: the reserve, or a quarter of the window where nothing is

@@ -1424,7 +1424,7 @@ export interface Settings {
   iterative: boolean;
   /** Tool results, the newest, that masking leaves alone; 0 masks all. */
   keep_recent_results: number;
-  /** How much of the newest context a summary leaves verbatim, in tokens. Where it is not set, at most a third of what is usable. */
+  /** How much of the newest context a summary leaves verbatim, in tokens. Where it is not set, at most a seventh of the window. */
   keep_recent_tokens: number;
   /** After so many compactions with low savings in a row nothing starts by itself; 0 turns the guard off. */
   max_consecutive_low_savings: number;
@@ -2207,7 +2207,7 @@ export interface SettingsPatch {
   context_window?: number | null;
   /** Kept free for the model's answer: usable is `context_window - reserve_tokens`. Less than the window; where it is not set, at most a quarter of it. Default: `16384`. */
   reserve_tokens?: number;
-  /** How much of the newest context a summary leaves verbatim, in tokens. Where it is not set, at most a third of what is usable. Default: `16384`. */
+  /** How much of the newest context a summary leaves verbatim, in tokens. Where it is not set, at most a seventh of the window. Default: `16384`. */
   keep_recent_tokens?: number;
   /** Utilisation (0-1) from which the state is yellow; not above `red_at`. Default: `0.6`. */
   yellow_at?: number;

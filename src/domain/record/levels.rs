@@ -16,8 +16,8 @@ const USER_SHARE: usize = 3;
 const NEWEST_SHARE: usize = 2;
 /// Shares of what is left, in hundredths, by level: the newest stretches have the best one, as far as its share reaches.
 const SHARES: [usize; 5] = [30, 28, 20, 12, 10];
-/// Quarter tokens of the line that counts what is left out, about.
-const COUNTED: usize = 85;
+/// Quarter tokens of the line that names what is left out, about.
+const COUNTED: usize = 45;
 /// Requests of so many of the newest turns are told before any that is older.
 pub(super) const NEWEST_TURNS: usize = 3;
 /// Part of the room that calls may take whose effect lasts, at every level: a quarter.
@@ -32,7 +32,7 @@ const ROUTINE: usize = 8;
 const DETAILED: usize = 2;
 const SOME_DETAIL: Level = 1;
 const BEFORE_SHORTENING: usize = 40;
-const BEFORE_LEAVING_OUT: usize = 25;
+const BEFORE_LEAVING_OUT: usize = 10;
 /// The best level of stretches before the running turn.
 const OLDER: Level = 1;
 
@@ -334,19 +334,16 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         self.stretches.iter().position(|stretch| stretch.lines.contains(&line)).unwrap_or(0)
     }
 
-    /// The text; what is left out is counted in its place.
+    /// The text; what is left out is named in its place.
     pub fn text(mut self) -> String {
         let mut text = String::new();
-        let (mut requests, mut rest) = (0, 0);
+        let mut gone = LeftOut::default();
         for at in 0..self.stretches.len() {
             match self.levels[at] {
                 None => {
-                    let lines = &self.teller.span.lines[self.stretches[at].lines.clone()];
-                    let said = lines.iter().filter(|line| matches!(line, Line::User { .. })).count();
-                    (requests, rest) = (requests + said, rest + lines.len() - said);
+                    self.teller.span.lines[self.stretches[at].lines.clone()].iter().for_each(|line| gone.add(line));
                     if self.levels.get(at + 1).copied().flatten().is_some() {
-                        text.push_str(&left_out(requests, rest));
-                        (requests, rest) = (0, 0);
+                        text.push_str(&std::mem::take(&mut gone).told());
                     }
                 }
                 Some(level) => text.push_str(self.at(at, level)),
@@ -356,13 +353,36 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
     }
 }
 
-/// Says what is left out: messages of the user's, and what was said and done about them.
-fn left_out(requests: usize, rest: usize) -> String {
-    let (noun, verb) = if requests == 1 { ("message", "is") } else { ("messages", "are") };
-    match rest {
-        0 => format!("[{requests} more {noun} of the user's {verb} not told here]\n"),
-        1 => format!("[{requests} more {noun} of the user's, with 1 answer or call, {verb} not told here]\n"),
-        _ => format!("[{requests} more {noun} of the user's, with {rest} answers and calls, {verb} not told here]\n"),
+/// What is left out in one place: the first and the last of the user's messages and of the calls, by their numbers.
+#[derive(Debug, Default)]
+struct LeftOut {
+    said: Option<(u32, u32)>,
+    called: Option<(u32, u32)>,
+}
+
+impl LeftOut {
+    fn add(&mut self, line: &Line<'_>) {
+        let (place, number) = match line {
+            Line::User { number, .. } => (&mut self.said, *number),
+            Line::Call(call) => (&mut self.called, call.number),
+            _ => return,
+        };
+        *place = Some((place.map_or(number, |(first, _)| first), number));
+    }
+
+    fn told(&self) -> String {
+        let range = |sign: char, (first, last): (u32, u32)| match first == last {
+            true => format!("{sign}{first}"),
+            false => format!("{sign}{first}-{sign}{last}"),
+        };
+        let said = self.said.map(|said| range('u', said));
+        let called = self.called.map(|called| range('#', called));
+        let names: Vec<String> = said.into_iter().chain(called).collect();
+        let is_one = names.len() == 1 && !names[0].contains('-');
+        match names.is_empty() {
+            true => "[…]\n".to_owned(),
+            false => format!("[{} {} not told here]\n", names.join(", "), if is_one { "is" } else { "are" }),
+        }
     }
 }
 

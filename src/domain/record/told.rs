@@ -173,6 +173,10 @@ impl Teller<'_, '_> {
             stretch.lines.clone().next_back().is_some_and(|at| matches!(self.span.lines[at], Line::Call(_)));
         let announces = !stretch.closes || ends_with_call;
         let room = PassageRoom { announces, is_outcome, is_whole: level >= LEAST, ..PassageRoom::of(all, all) };
+        // Where room is short, what the agent says to every request is not told of each.
+        if level >= LEAST && said.iter().all(|text| self.span.usual.holds(text)) {
+            return HashMap::new();
+        }
         let told = passages(&said, room, |part| self.span.usual.holds(part));
         let told = places.into_iter().zip(told).filter(|(_, told)| !told.is_empty());
         told.map(|(at, told)| (at, plain(format!("Agent: {told}")))).collect()

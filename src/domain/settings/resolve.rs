@@ -51,7 +51,7 @@ const NULLABLE: [&str; 13] = [
 
 /// Resolves the settings of a session that talks to `model`: the preset's values, then the server's `defaults`, then the session's
 /// `patch`. What nobody set is fitted to the window, so that a small window needs no further settings:
-/// `reserve_tokens` is at most a quarter of the window, `keep_recent_tokens` at most a third of what is usable, `yellow_at` and
+/// `reserve_tokens` is at most a quarter of the window, `keep_recent_tokens` at most a seventh of it, `yellow_at` and
 /// `ahead_at` are at most `red_at`; a `policy` gives `red_at` and `target_tokens`.
 ///
 /// # Errors
@@ -194,7 +194,7 @@ fn fit(s: &mut Settings, explicit: &HashSet<&str>) {
         s.reserve_tokens = s.reserve_tokens.min(s.context_window / 4);
     }
     if unset("keep_recent_tokens") {
-        s.keep_recent_tokens = s.keep_recent_tokens.min(s.usable() / 3);
+        s.keep_recent_tokens = s.keep_recent_tokens.min(s.context_window / 7);
     }
     if let Some((trigger, target)) = s.policy.map(super::Policy::thresholds) {
         if unset("red_at") {

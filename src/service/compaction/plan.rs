@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
-use crate::domain::compaction::strategy::counts;
+use crate::domain::compaction::strategy::{counts, most_kept};
 use crate::domain::hook::HookReport;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::running::RunningRequest;
@@ -217,7 +217,7 @@ impl PlannedCompaction {
             newest_from: None,
             state: head.state.clone(),
             strategy: settings.strategy,
-            settings,
+            settings: Settings { keep_recent_tokens: most_kept(&head.state.account, &settings), ..settings },
             request: CompactRequest::default(),
             trigger: Trigger::Manual,
             prices: head.prices,

@@ -600,7 +600,7 @@ class Settings(TypedDict):
     keep_recent_results: int
     """Tool results, the newest, that masking leaves alone; 0 masks all."""
     keep_recent_tokens: int
-    """How much of the newest context a summary leaves verbatim, in tokens. Where it is not set, at most a third of what is usable."""
+    """How much of the newest context a summary leaves verbatim, in tokens. Where it is not set, at most a seventh of the window."""
     max_consecutive_low_savings: int
     """After so many compactions with low savings in a row nothing starts by itself; 0 turns the guard off."""
     max_tool_result_size: int
@@ -848,7 +848,7 @@ class SettingsPatch(TypedDict):
     reserve_tokens: NotRequired[int]
     """Kept free for the model's answer: usable is `context_window - reserve_tokens`. Less than the window; where it is not set, at most a quarter of it. Default: `16384`."""
     keep_recent_tokens: NotRequired[int]
-    """How much of the newest context a summary leaves verbatim, in tokens. Where it is not set, at most a third of what is usable. Default: `16384`."""
+    """How much of the newest context a summary leaves verbatim, in tokens. Where it is not set, at most a seventh of the window. Default: `16384`."""
     yellow_at: NotRequired[float]
     """Utilisation (0-1) from which the state is yellow; not above `red_at`. Default: `0.6`."""
     red_at: NotRequired[float | None]

@@ -57,6 +57,29 @@ pub fn aim(settings: &Settings, automatic: bool) -> u64 {
     target.min(worthwhile(settings))
 }
 
+/// Estimated tokens that lie between system prompt and tools, posted or not, and red: all that a conversation can have.
+pub fn room_below_red(account: &Account, settings: &Settings) -> u64 {
+    let fixed = u64::from(account.system) + u64::from(account.tools);
+    account.estimate_of(red_tokens(settings) as u64, settings.estimator).saturating_sub(fixed)
+}
+
+/// The size that a record brings the context to, in tokens. Where system prompt and tools take much of the window, half of
+/// what lies between them and red: what is left for the conversation is then small, and all of it is needed.
+pub fn record_aim(account: &Account, settings: &Settings) -> u64 {
+    let red = red_tokens(settings) as u64;
+    let below_red = account.part(room_below_red(account, settings), settings.estimator);
+    let half = red.saturating_sub(below_red / 2);
+    let aim = u64::from(settings.record_target());
+    if settings.target_tokens.is_some() { aim } else { aim.max(half) }
+}
+
+/// How much of the newest context a summary leaves verbatim, in estimated tokens: what is asked for, as far as a record and
+/// what comes next have room beside it below red.
+pub fn most_kept(account: &Account, settings: &Settings) -> u32 {
+    let most = room_below_red(account, settings) * 3 / 8;
+    settings.keep_recent_tokens.min(u32::try_from(most).unwrap_or(u32::MAX))
+}
+
 /// One sixteenth below the size at which the next compaction would save too little.
 pub fn worthwhile(settings: &Settings) -> u64 {
     (red_tokens(settings) * (100.0 - settings.min_savings_pct) / 100.0 * 15.0 / 16.0) as u64

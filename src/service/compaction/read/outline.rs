@@ -219,9 +219,12 @@ pub(super) fn summary_outline(
     Ok(CompactionWork { numbers, marks, record, ..work })
 }
 
-/// A record may take a sixth of the usable window however much stays beside it: in a small window what the user asked for is
+/// A record may take a fifth of the usable window however much stays beside it: in a small window what the user asked for is
 /// worth more than a context that is smaller still.
-const LEAST_SHARE: u64 = 6;
+const LEAST_SHARE: u64 = 5;
+/// Of what lies between system prompt and tools and red, a record takes a quarter at most where nobody asked for the
+/// compaction: the next one must not be due at once.
+const SHARE_BELOW_RED: u64 = 4;
 /// A record says nothing in less, in tokens.
 const LEAST_RECORD: u64 = 160;
 /// Tokens by which a record and its frame may count more together than apart.
@@ -243,7 +246,8 @@ fn room_beside_messages(planned: &PlannedCompaction, outline: &Outline, aim: u64
 /// of what it stands for, and always less than that.
 fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64) -> u64 {
     let settings = &planned.settings;
-    let room = left_of(planned, outline, u64::from(settings.record_target())).saturating_sub(RECORD_FRAME);
+    let aim = strategy::record_aim(&planned.state.account, settings);
+    let room = left_of(planned, outline, aim).saturating_sub(RECORD_FRAME);
     room.max(least_record(planned, replaced))
         .min(replaced * 4 / 5)
         .min(settings.summary_max_tokens.map_or(u64::MAX, u64::from))
@@ -251,7 +255,13 @@ fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64) ->
 
 /// What a record has at least for what it replaces, in estimated tokens.
 pub(super) fn least_record(planned: &PlannedCompaction, replaced: u64) -> u64 {
-    (replaced / 3).min(u64::from(planned.settings.usable()) / LEAST_SHARE)
+    let PlannedCompaction { settings, state, .. } = planned;
+    let least = (replaced / 2).min(u64::from(settings.usable()) / LEAST_SHARE);
+    if planned.trigger == Trigger::Manual {
+        return least;
+    }
+    let below_red = strategy::room_below_red(&state.account, settings);
+    least.min((below_red / SHARE_BELOW_RED).max(LEAST_RECORD))
 }
 
 /// What a target leaves beside all that stays, in estimated tokens.

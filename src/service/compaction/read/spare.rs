@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::domain::compaction::mask::SparedResults;
 use crate::domain::compaction::prepare::Plan;
+use crate::domain::compaction::strategy::record_aim;
 use crate::domain::context::elision;
 use crate::domain::context::view::ViewItem;
 use crate::domain::model::compaction::{ElidedPart, Elision};
@@ -74,7 +75,7 @@ fn spares(planned: &PlannedCompaction) -> bool {
 /// Estimated tokens that the target leaves for results.
 fn room(planned: &PlannedCompaction, elided: &ProposedElisions, plan: Option<&Plan>) -> u64 {
     let (settings, account) = (&planned.settings, &planned.state.account);
-    let target = account.estimate_of(u64::from(settings.record_target()), settings.estimator);
+    let target = account.estimate_of(record_aim(account, settings), settings.estimator);
     let Some(plan) = plan else {
         let after = u64::try_from(account.estimated()).unwrap_or(0).saturating_sub(elided.freed);
         return target.saturating_sub(after + before_red(planned));
