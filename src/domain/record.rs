@@ -6,6 +6,7 @@
 
 mod arguments;
 mod beside;
+mod blocks;
 pub mod effect;
 pub mod ending;
 pub mod evidence;
@@ -24,6 +25,7 @@ mod results;
 mod shown;
 mod source;
 mod span;
+mod spoken;
 mod tasks;
 #[cfg(test)]
 mod testing;

@@ -5,11 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use super::arguments::{ArgumentShapes, arguments_text};
+use super::blocks::{self, AnsweredBlock};
 use super::effect::{command_of, is_read_only};
 use super::ending::{self, CallEnd};
 use super::frames::drop_frames;
 use super::quote::{names, prefix, words};
 use super::results::{ResultShapes, users_reply};
+use super::spoken::spoken;
 use super::tasks::TaskList;
 use super::usual::UsualSentences;
 use crate::domain::model::approval::{self, McpApproval};
@@ -75,6 +77,8 @@ pub(super) enum Line<'a> {
     Agent {
         text: String,
     },
+    /// A command in the agent's words.
+    Block(AnsweredBlock),
     Call(CallLine<'a>),
 }
 
@@ -111,6 +115,9 @@ const WORDS_BEHIND: usize = 6;
 const CALLS_BEHIND: usize = 3;
 /// Characters of arguments that are looked through for names.
 const MOST_ARGUMENT: usize = 3_000;
+/// What stands for a tool where none is named: outputs of commands in the agent's words, and what else a harness writes.
+pub(super) const BLOCKS: &str = "```";
+pub(super) const HARNESS: &str = "";
 /// Before a message that a model reads and that stays with the agent.
 const STAYS: &str = "[stays with the agent word for word] ";
 /// Names the command that a user ran, and how much of it is told.
@@ -130,6 +137,7 @@ impl<'a> Span<'a> {
             }
         }
         let mut span = reading.span;
+        span.lines = blocks::with_outputs(span.lines);
         let of_users = span.lines.iter_mut().filter_map(|line| match line {
             Line::User { text, .. } => Some(text),
             _ => None,
@@ -163,6 +171,13 @@ impl<'a> Span<'a> {
                 for word in names(text).flat_map(words).filter(|word| word.len() >= SHORTEST_NAME) {
                     last_use.entry(word).or_insert(at);
                 }
+            }
+        }
+        for line in self.lines.iter().rev() {
+            match line {
+                Line::Block(block) => results.learn(BLOCKS, &block.command, &block.output),
+                Line::Harness { text } => results.learn(HARNESS, "", text),
+                _ => {}
             }
         }
         (self.results, self.arguments, self.last_use) = (results, arguments, last_use);
@@ -214,6 +229,10 @@ impl<'a> Span<'a> {
                 Line::Call(call) if called < CALLS_BEHIND => {
                     called += 1;
                     said.extend(texts(&call.call.arguments).into_iter().flat_map(words));
+                }
+                Line::Block(block) if called < CALLS_BEHIND => {
+                    called += 1;
+                    said.extend(words(super::quote::prefix(&block.command, MOST_ARGUMENT)));
                 }
                 _ => {}
             }
@@ -351,7 +370,7 @@ impl<'a> SpanReading<'a> {
         for block in &message.content {
             match block {
                 Block::Text { text, .. } if message.role == Role::Assistant => {
-                    self.push_text(hidden, text.clone(), |text| Line::Agent { text });
+                    self.push_text(hidden, spoken(text).into_owned(), |text| Line::Agent { text });
                 }
                 Block::ToolCall(call) => self.called(call, hidden),
                 Block::ToolResult(result) => self.returned(result),

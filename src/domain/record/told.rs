@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::arguments::{arguments_text, fields, is_path};
+use super::blocks::AnsweredBlock;
 use super::effect::is_read_only;
 use super::ending::CallEnd;
 use super::quote::{PassageRoom, counted, density, passage, passages, sentences, shortened, shortened_once, size};
 use super::results::{ToldResult, lines_of_file, shown};
-use super::span::{CallLine, Line, Span, UnreadStretch};
+use super::span::{BLOCKS, CallLine, HARNESS as HARNESS_TOOL, Line, Span, UnreadStretch};
 use super::tasks::list_size;
 use crate::domain::model::user_text::replies::reads_as_refusal;
 
@@ -92,11 +93,14 @@ impl Teller<'_, '_> {
         let last_words = self.last_words(stretch);
         let mut outcome = if level >= OUTCOME { self.outcome(stretch, level) } else { HashMap::new() };
         let mut told: Vec<ToldLine> = Vec::new();
+        let mut commands = 0;
         for at in stretch.lines.clone() {
             match &self.span.lines[at] {
                 Line::User { number, text, runs } => told.push(self.user(at, *number, text, *runs)),
                 Line::Command { text } => told.push(plain(format!("User ran: {text}"))),
-                Line::Harness { text } => told.extend(harness(text, level)),
+                Line::Harness { text } => told.extend(self.harness(at, text, level)),
+                Line::Block(block) if level < OUTCOME => told.push(self.block(at, block, level)),
+                Line::Block(_) => commands += 1,
                 Line::Notes { text } if level < OUTCOME => told.push(plain(format!(
                     "Notes of an earlier part: {}",
                     shortened(text, 2 * AGENT[level], AGENT[level])
@@ -121,7 +125,31 @@ impl Teller<'_, '_> {
                 Line::Notes { .. } | Line::Other { .. } => {}
             }
         }
+        if commands > 0 {
+            told.push(plain(format!("  ({} in the agent's messages)", counted(commands, "command"))));
+        }
         told.iter().map(ToldLine::line).collect()
+    }
+
+    /// A command in the agent's words, with what a program answered.
+    fn block(&self, at: usize, block: &AnsweredBlock, level: Level) -> ToldLine {
+        let room = ARGUMENTS[level] * self.detail;
+        let command = shortened(&block.command, room * 3 / 5, room * 2 / 5);
+        let output = self.output(at, BLOCKS, &block.command, &block.output, RESULT[level]);
+        plain(format!("- `{command}` → {output}"))
+    }
+
+    /// What a program wrote in the user's role, without what it writes each time.
+    fn harness(&self, at: usize, text: &str, level: Level) -> Option<ToldLine> {
+        (HARNESS[level] > 0)
+            .then(|| plain(format!("Harness: {}", self.output(at, HARNESS_TOOL, "", text, HARNESS[level]))))
+    }
+
+    fn output(&self, at: usize, tool: &str, arguments: &str, text: &str, room: usize) -> String {
+        let room = room * self.detail;
+        let result = ToldResult { tool, arguments, text, room, may_be_counted: false };
+        let heard = self.span.heard_behind(at);
+        self.span.results.told(&result, |word| heard.holds(word))
     }
 
     fn user(&self, at: usize, number: u32, text: &str, runs: bool) -> ToldLine {
@@ -366,11 +394,6 @@ fn is_count(outcome: &str) -> bool {
 fn unread(stretch: UnreadStretch) -> String {
     let UnreadStretch { messages, users, calls } = stretch;
     format!("[{messages} messages of that time are not told here, {users} of the user's and {calls} calls among them]")
-}
-
-fn harness(text: &str, level: Level) -> Option<ToldLine> {
-    (HARNESS[level] > 0)
-        .then(|| plain(format!("Harness: {}", shortened(text, HARNESS[level] * 2 / 3, HARNESS[level] / 3))))
 }
 
 /// Returns true if a call names a file and else nothing but numbers and marks: what it returns stands in the file.
