@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::arguments::{fields, is_path};
-use super::effect::is_read_only;
+use super::effect::{command_of, is_read_only};
 use super::levels::NEWEST_TURNS;
 use super::quote::shortened;
 use super::results::{ToldResult, shown};
@@ -16,6 +16,8 @@ const MOST: usize = 6;
 /// Quarter tokens of one entry's arguments and of its result.
 const ARGUMENTS: usize = 120;
 const RESULT: usize = 160;
+/// So much of a command is looked at, in quarter tokens.
+const MOST_COMMAND: usize = 1_000;
 /// Parts of the names of tools that change what a path names.
 const CHANGING: [&str; 9] = ["edit", "write", "create", "replace", "patch", "apply", "delete", "move", "insert"];
 
@@ -45,12 +47,19 @@ pub(super) fn told(span: &Span<'_>, behind: &[&ToolCall]) -> String {
     };
     let entry = |place: &usize| line(span, calls[*place]);
     let again: HashSet<(&str, String)> = behind.iter().map(|call| words_of(call)).collect();
+    // Run in other words on the same files, it says no longer how they are.
+    let was_tried_otherwise = |place: &usize| {
+        let target = RunTarget::of(calls[*place].1.call);
+        let words = calls[*place].1.words();
+        let later = calls[*place + 1..].iter().map(|(_, line)| line.call).chain(behind.iter().copied());
+        later.into_iter().any(|call| words_of(call) != words && RunTarget::of(call).is_of(&target))
+    };
     // What was run for requests of long ago stands with them, the newest call stands right above, and what is run again
     // behind the record says itself how it is now.
     let begin = span.last_turns(NEWEST_TURNS);
     let is_recent = |place: &usize| {
         let (at, line) = calls[*place];
-        at >= begin && *place + 1 < calls.len() && !again.contains(&line.words())
+        at >= begin && *place + 1 < calls.len() && !again.contains(&line.words()) && !was_tried_otherwise(place)
     };
     let checks: Vec<usize> = runs.checks(&calls).into_iter().filter(is_recent).collect();
     let changes = |call: &ToolCall| !is_read_only(&call.name, &call.arguments);
@@ -68,6 +77,35 @@ pub(super) fn told(span: &Span<'_>, behind: &[&ToolCall]) -> String {
     );
     list("Files changed since the newest of those runs:", changed_since(&calls, checks.iter().max().copied()));
     text
+}
+
+/// What a command works on: the tool, the files that it names, and how its parts begin.
+struct RunTarget<'c> {
+    tool: &'c str,
+    names: HashSet<String>,
+}
+
+impl<'c> RunTarget<'c> {
+    fn of(call: &'c ToolCall) -> RunTarget<'c> {
+        let mut names = HashSet::new();
+        let Some(command) = command_of(&call.arguments) else { return RunTarget { tool: &call.name, names } };
+        for part in shortened(&command, MOST_COMMAND, 0).split(['&', ';', '\n']) {
+            // What a pipe does with the output says nothing of it either.
+            let words: Vec<&str> = part.split('|').next().unwrap_or_default().split_whitespace().collect();
+            // Where it is run says nothing of what is run.
+            if words.first() == Some(&"cd") || words.len() < 2 {
+                continue;
+            }
+            names.insert(words[..2].join(" "));
+            let is_file = |word: &&&str| !word.starts_with('-') && word.trim_matches(['.', '/']).contains(['.', '/']);
+            names.extend(words.iter().filter(is_file).map(|word| (*word).to_owned()));
+        }
+        RunTarget { tool: &call.name, names }
+    }
+
+    fn is_of(&self, other: &RunTarget<'_>) -> bool {
+        self.tool == other.tool && !self.names.is_disjoint(&other.names)
+    }
 }
 
 /// Calls of the same tool with the same arguments.

@@ -116,7 +116,8 @@ impl<'a> ResultShapes<'a> {
         let body = self.body(result, &all);
         let lines = &all[body.clone()];
         if lines.is_empty() {
-            let usual = all.iter().rev().find(|line| exit_line(line).is_none()).map(|last| shortened(last, 80, 0));
+            let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line);
+            let usual = all.iter().rev().find(tells).map(|last| shortened(last, 80, 0));
             return format!("{head}{}", usual.unwrap_or_else(|| "no output".to_owned()));
         }
         // What says the same each time is no loss; whatever else goes is marked.
@@ -179,6 +180,12 @@ impl<'a> ResultShapes<'a> {
             && (result.arguments.contains(core) || behind_label.is_some_and(|rest| result.arguments.contains(rest)));
         exit_line(line).is_none() && !echo && !self.recurs(result, line)
     }
+}
+
+/// Returns true if a line is nothing but the beginning or the end of an element.
+fn is_tag(line: &str) -> bool {
+    let name = line.trim().strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+    name.is_some_and(|name| !name.contains(['<', '>', ' ']))
 }
 
 /// JSON by its values, and of a very long text the beginning and the end.

@@ -123,6 +123,7 @@ const STAYS: &str = "[stays with the agent word for word] ";
 /// Names the command that a user ran, and how much of it is told.
 const COMMAND: &str = "<command-name>";
 const MOST_COMMAND: usize = 80;
+const MOST_NOTICE: usize = 160;
 /// Shorter names stand everywhere.
 const SHORTEST_NAME: usize = 6;
 
@@ -358,6 +359,12 @@ impl<'a> SpanReading<'a> {
     /// A command that stands by itself: `<command-name>/review</command-name>`.
     fn commanded(&mut self, message: &Message, hidden: bool) {
         let text = shown_text(&message.content);
+        // A notice in brackets: that the user broke something off is nowhere else.
+        let notice = text.trim();
+        if notice.starts_with('[') && notice.ends_with(']') && !notice.contains('\n') && notice.len() <= MOST_NOTICE {
+            self.push_text(hidden, notice.to_owned(), |text| Line::Command { text });
+            return;
+        }
         let behind = text.split_once(COMMAND).map(|(_, behind)| behind);
         let name = behind.and_then(|behind| behind.split_once('<')).map(|(name, _)| prefix(name.trim(), MOST_COMMAND));
         if let Some(name) = name.filter(|name| !name.is_empty()) {

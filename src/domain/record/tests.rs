@@ -1,3 +1,4 @@
+mod now;
 mod places;
 
 use serde_json::json;

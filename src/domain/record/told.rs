@@ -97,6 +97,7 @@ impl Teller<'_, '_> {
         for at in stretch.lines.clone() {
             match &self.span.lines[at] {
                 Line::User { number, text, runs } => told.push(self.user(at, *number, text, *runs)),
+                Line::Command { text } if text.starts_with('[') => told.push(plain(format!("Harness: {text}"))),
                 Line::Command { text } => told.push(plain(format!("User ran: {text}"))),
                 Line::Harness { text } => told.extend(self.harness(at, text, level)),
                 Line::Block(block) if level < OUTCOME => told.push(self.block(at, block, level)),
@@ -115,7 +116,7 @@ impl Teller<'_, '_> {
                 Line::Agent { .. } => told.extend(outcome.remove(&at)),
                 // The user's words are told, wherever they stand, and what lasts.
                 Line::Call(call) if self.lasting.contains(&at) => self.call(&mut told, at, call, level.min(LASTING)),
-                Line::Call(call) if level < OUTCOME || call.said.is_some() => {
+                Line::Call(call) if level < OUTCOME || call.said.is_some() || call.end == CallEnd::Refused => {
                     self.call(&mut told, at, call, level.min(OUTCOME - 1));
                 }
                 Line::Call(call) => match outcome.remove(&at) {

@@ -12,7 +12,9 @@ pub(super) const COLUMN: &str = " | ";
 
 /// A text that is one JSON object or list, told by its values; any other text as it is.
 pub fn readable(text: &str) -> String {
-    parsed(text).map_or_else(|| text.to_owned(), |value| told(&value))
+    // An empty list is an answer: where nothing would be told, the text stands.
+    let told = parsed(text).map(|value| told(&value)).filter(|told| !told.is_empty());
+    told.unwrap_or_else(|| text.to_owned())
 }
 
 /// A value of JSON by its values.
@@ -108,6 +110,8 @@ mod tests {
             (r#"[{"f": "A1", "eur": 20}, {"f": "B2", "eur": 31.50}]"#, "f | eur\nA1 | 20\nB2 | 31.50"),
             (r#"{"user": {"name": "mia"}, "ok": true}"#, "user (name mia), ok true"),
             ("[1, 2, 3]", "1, 2, 3"),
+            ("[]", "[]"),
+            ("{}", "{}"),
             ("{not json}", "{not json}"),
         ] {
             assert_eq!(readable(text), told, "{text}");

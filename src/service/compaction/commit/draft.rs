@@ -100,8 +100,14 @@ fn noted(work: &CompactionWork, outcome: &SummaryOutcome, body: String, record: 
 
 /// A record stands by itself: all that code could add is quoted in it.
 fn framed(work: &CompactionWork, body: String, prefix: &str) -> SummaryDraft {
-    let summary = framing::frame(&work.settings, prefix, &body, "");
     let identifiers = IdentifierReport::of(&work.outline.weighty, &body, &body);
+    if body.trim().is_empty() {
+        // What was left out said nothing: there is nothing to put in its place.
+        let record = summarised(work, String::new(), String::new());
+        let record = CompactionRecord { summary: None, summary_body: None, summary_tokens: 0, ..record };
+        return SummaryDraft { record, identifiers, evidence: None };
+    }
+    let summary = framing::frame(&work.settings, prefix, &body, "");
     SummaryDraft { record: summarised(work, summary, body), identifiers, evidence: None }
 }
 
