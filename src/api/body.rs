@@ -129,6 +129,11 @@ fn check_depth(bytes: &[u8], max_depth: usize) -> Result<()> {
     Err(Problem::new(ProblemCode::TooDeep, detail).figure("limit", json!(max_depth)))
 }
 
+/// Refuses bytes that are no JSON at all.
+pub fn check_json(bytes: &[u8]) -> Result<()> {
+    serde_json::from_str::<IgnoredAny>(utf8(bytes)?).map(drop).map_err(|error| malformed(&error))
+}
+
 /// Parses; only a failure pays for finding out where.
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|_| locate::<T>(text))

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -17,6 +16,7 @@ use super::problem::{Problem, Result};
 use super::state::AppState;
 use crate::domain::model::format::Format;
 use crate::domain::model::handle;
+use crate::domain::model::json;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::Estimator;
 use crate::domain::{format, tokens};
@@ -36,10 +36,10 @@ struct CountTokens {
     items: Vec<Box<RawValue>>,
     /// A text or a list of blocks.
     #[schema(value_type = Option<Value>)]
-    system: Option<Value>,
+    system: Option<Box<RawValue>>,
     /// Tool definitions.
     #[schema(value_type = Option<Vec<Object>>)]
-    tools: Option<Value>,
+    tools: Option<Box<RawValue>>,
     /// `o200k` when left out.
     estimator: Option<Estimator>,
 }
@@ -71,15 +71,9 @@ async fn count_tokens(
 fn count(body: &CountTokens, opened: &OpenedHandles) -> Result<Count> {
     let estimator = body.estimator.unwrap_or(Estimator::O200k);
     let mut faults = Faults::default();
-    if body.tools.as_ref().is_some_and(|tools| !tools.is_array()) {
-        faults.add("/tools", "must be a list of tool definitions");
-    }
-    let members = body.tools.iter().filter_map(Value::as_array).flatten().enumerate();
-    for (at, _) in members.filter(|(_, member)| !member.is_object()) {
-        faults.add(format!("/tools/{at}"), "must be an object");
-    }
-    faults.system("/system", body.system.as_ref());
-    let system = body.system.as_ref().and_then(format::system::text);
+    faults.documents(body.system.as_deref(), body.tools.as_deref());
+    let parsed = |raw: &Option<Box<RawValue>>| raw.as_ref().and_then(|raw| json::parse_lenient(raw.get()).ok());
+    let system = parsed(&body.system).as_ref().and_then(format::system::text);
     let mut per_item = Vec::with_capacity(body.items.len());
     for (index, raw) in body.items.iter().enumerate() {
         match format::accept(body.format, raw.get()) {
@@ -95,7 +89,7 @@ fn count(body: &CountTokens, opened: &OpenedHandles) -> Result<Count> {
     }
     faults.finish()?;
     let system = message_tokens(estimator, system.map(|text| Message::text(Role::System, text)));
-    let tools = body.tools.as_ref().map_or(0, |tools| tokens::count_tools(estimator, tools));
+    let tools = parsed(&body.tools).map_or(0, |tools| tokens::count_tools(estimator, &tools));
     let tokens = per_item.iter().map(|&tokens| u64::from(tokens)).sum::<u64>() + u64::from(system) + u64::from(tools);
     Ok(Count { tokens, per_item })
 }

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, Tool,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -32,11 +32,15 @@ use super::problem_code::ProblemCode;
 use super::state::AppState;
 use crate::service::Services;
 use crate::service::core::access::Access;
+use crate::service::core::error::ServiceError;
 use crate::service::core::tenant::Tenant;
 
 const INSTRUCTIONS: &str = "Your context as contextd manages it. Nothing that you said or saw is lost when the context \
     is compacted: `search` finds it, `read_entry` and `read_tool_result` show it whole. Every tool takes the session_id \
     of the conversation.";
+
+/// Names the version of the protocol that a client speaks.
+const VERSION: &str = "mcp-protocol-version";
 
 /// `POST /mcp`. Goes behind authentication.
 pub fn routes(state: &AppState) -> Router<AppState> {
@@ -53,34 +57,68 @@ pub fn routes(state: &AppState) -> Router<AppState> {
         .route_layer(from_fn_with_state(state.clone(), read_body))
 }
 
-/// Reads the body as all others are read: in time, and counted.
+/// What a request has to say of itself so that its refusal can be told.
+struct RequestTraits {
+    is_json: bool,
+    is_of_known_version: bool,
+}
+
+impl RequestTraits {
+    fn of(headers: &HeaderMap) -> RequestTraits {
+        let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
+        let version = headers.get(VERSION).map(text);
+        RequestTraits {
+            is_json: body::essence(headers) == "application/json",
+            is_of_known_version: version.is_none_or(|version| versions().any(|known| known == version)),
+        }
+    }
+}
+
+fn versions() -> impl Iterator<Item = &'static str> {
+    ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str)
+}
+
+/// Reads the body as all others are read: in time, counted, and as JSON where it says that it is.
 async fn read_body(State(state): State<AppState>, request: Request, next: Next) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
+    let traits = RequestTraits::of(&parts.headers);
     let bytes = body::read(body, state.max_body).await?;
-    Ok(as_problem(next.run(Request::from_parts(parts, bytes.into())).await))
+    if traits.is_json && parts.method == Method::POST {
+        body::check_json(&bytes)?;
+    }
+    Ok(as_problem(next.run(Request::from_parts(parts, bytes.into())).await, &traits))
 }
 
 /// Refusals of the MCP library that are no JSON, as all others are told.
-fn as_problem(response: Response) -> Response {
+fn as_problem(response: Response, request: &RequestTraits) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.contains("json") {
         return response;
     }
-    let (code, detail) = match response.status() {
-        StatusCode::BAD_REQUEST => (ProblemCode::MalformedJson, "the request is none of MCP's"),
-        StatusCode::METHOD_NOT_ALLOWED => (ProblemCode::MethodNotAllowed, "the route takes POST alone"),
-        StatusCode::NOT_ACCEPTABLE => {
-            (ProblemCode::NotAcceptable, "`Accept` has to name application/json and text/event-stream")
+    let no_message = || ServiceError::invalid("", "must be one message of JSON-RPC as MCP has them").into();
+    let problem: Problem = match response.status() {
+        StatusCode::BAD_REQUEST if !request.is_of_known_version => {
+            let known = versions().collect::<Vec<_>>().join(", ");
+            Problem::new(ProblemCode::McpVersionUnknown, format!("the versions of MCP that are known are {known}"))
         }
-        StatusCode::PAYLOAD_TOO_LARGE => (ProblemCode::PayloadTooLarge, "the body is larger than the limit"),
+        StatusCode::BAD_REQUEST => no_message(),
+        StatusCode::METHOD_NOT_ALLOWED => Problem::new(ProblemCode::MethodNotAllowed, "the route takes POST alone"),
+        StatusCode::NOT_ACCEPTABLE => {
+            let detail = "`Accept` has to name application/json and text/event-stream";
+            Problem::new(ProblemCode::NotAcceptable, detail)
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Problem::new(ProblemCode::PayloadTooLarge, "the body is larger than the limit")
+        }
+        // So the library tells of JSON that is no message, too.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if request.is_json => no_message(),
         StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            (ProblemCode::UnsupportedMediaType, "the body has to be one JSON-RPC message, as application/json")
+            let detail = "the body has to be one JSON-RPC message, as application/json";
+            Problem::new(ProblemCode::UnsupportedMediaType, detail)
         }
         _ => return response,
     };
-    let allow = response.headers().get(header::ALLOW).cloned();
-    let problem = Problem::new(code, detail);
-    match allow {
+    match response.headers().get(header::ALLOW).cloned() {
         Some(allow) => problem.header(header::ALLOW, allow).into_response(),
         None => problem.into_response(),
     }

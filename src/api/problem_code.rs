@@ -46,6 +46,8 @@ pub enum ProblemCode {
     MethodNotAllowed,
     /// `Accept` lacks a type that the answer may have.
     NotAcceptable,
+    /// `MCP-Protocol-Version` names no version that is spoken here.
+    McpVersionUnknown,
     /// The body did not come in time.
     BodyTimeout,
     /// The leaf is another one; `leaf_id` names it.
@@ -127,7 +129,7 @@ impl ProblemCode {
     pub fn status(self) -> StatusCode {
         use ProblemCode::*;
         match self {
-            MalformedJson | InvalidUtf8 | BodyUnreadable | HandleRefused => StatusCode::BAD_REQUEST,
+            MalformedJson | InvalidUtf8 | BodyUnreadable | HandleRefused | McpVersionUnknown => StatusCode::BAD_REQUEST,
             Unauthorized => StatusCode::UNAUTHORIZED,
             InsufficientScope | HostNotAllowed | OriginNotAllowed => StatusCode::FORBIDDEN,
             NotFound => StatusCode::NOT_FOUND,

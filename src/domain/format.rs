@@ -54,8 +54,8 @@ pub fn read(format: Format, raw: &str) -> Result<Item, ItemError> {
 /// # Errors
 /// As [`read`], text that is not JSON aside.
 pub fn read_value(format: Format, value: &Value) -> Result<Item, ItemError> {
-    let mut item = read_shaped(format, value)?;
-    item.needs_repair |= refused::is_refused(format, value);
+    let (mut item, is_blank) = read_shaped(format, value)?;
+    item.needs_repair |= (is_blank && format.has_provider()) || refused::is_refused(format, value);
     Ok(item)
 }
 
@@ -72,7 +72,7 @@ pub fn read_message(format: Format, raw: &str) -> Result<Option<Message>, ItemEr
 /// # Errors
 /// As [`read_value`].
 pub fn message_of(format: Format, value: &Value) -> Result<Option<Message>, ItemError> {
-    Ok(read_shaped(format, value)?.message)
+    Ok(read_shaped(format, value)?.0.message)
 }
 
 fn parsed(raw: &str) -> Result<Value, ItemError> {
@@ -84,9 +84,10 @@ fn stop_if_abandoned() -> Result<(), ItemError> {
     if is_abandoned() { Err(ItemError::new("", "nobody waits for it any more")) } else { Ok(()) }
 }
 
-fn read_shaped(format: Format, value: &Value) -> Result<Item, ItemError> {
+/// The item, and whether it names a place of a medium's bytes that is none.
+fn read_shaped(format: Format, value: &Value) -> Result<(Item, bool), ItemError> {
     stop_if_abandoned()?;
-    match format {
+    let mut item = match format {
         Format::Native => native::read(value),
         Format::OpenaiChat => openai_chat::read(value),
         Format::OpenaiResponses => openai_responses::read(value),
@@ -95,7 +96,9 @@ fn read_shaped(format: Format, value: &Value) -> Result<Item, ItemError> {
         Format::Pi => pi::read(value),
         Format::ClaudeCode => claude_code::read(value),
         Format::Codex => codex::read(value),
-    }
+    }?;
+    let is_blank = item.message.as_mut().is_some_and(Message::forget_blank_media);
+    Ok((item, is_blank))
 }
 
 /// The items of one message, whatever stands around it: nothing is put before it.

@@ -10,6 +10,9 @@ use reqwest::Url;
 /// How often an escape may be escaped.
 const MOST_ROUNDS: usize = 8;
 
+/// What a segment ends with; a wide slash is one where names are normalised.
+const SLASHES: [char; 5] = ['/', '\\', '\u{ff0f}', '\u{fe68}', '\u{ff3c}'];
+
 /// The address of `path`, which begins with a slash and may have a query, below `base`, which has no slash at its end.
 /// `None`: it leads out of there, or nobody can tell where it leads.
 pub fn below(base: &str, path: &str) -> Option<Url> {
@@ -30,7 +33,7 @@ fn stays_below(path: &str) -> bool {
     }
     let mut stage = Cow::Borrowed(path);
     for _ in 0..MOST_ROUNDS {
-        if stage.chars().any(char::is_control) || stage.split(['/', '\\']).any(is_dots) {
+        if stage.chars().any(char::is_control) || stage.split(SLASHES).any(is_dots) {
             return false;
         }
         let decoded = percent_decoded(&stage);
@@ -44,10 +47,12 @@ fn stays_below(path: &str) -> bool {
     false
 }
 
-/// Some servers take parameters off a segment, and blanks, before they look at it.
+/// Some servers take parameters off a segment, and blanks, before they look at it; to whoever decodes first and then looks
+/// for where the path ends, it ends at a query or a fragment. Wide dots become dots where names are normalised.
 fn is_dots(segment: &str) -> bool {
-    let name = segment.split(';').next().unwrap_or_default().trim();
-    matches!(name, "." | "..")
+    let name = segment.split([';', '?', '#']).next().unwrap_or_default().trim();
+    let is_dot = |c: char| matches!(c, '.' | '\u{ff0e}' | '\u{fe52}' | '\u{2024}' | '\u{2025}');
+    !name.is_empty() && name.chars().count() <= 2 && name.chars().all(is_dot)
 }
 
 /// Returns true if two hexadecimal digits are behind each per cent sign.
@@ -82,9 +87,21 @@ mod tests {
 
     #[test]
     fn what_is_inside_stays_as_it_is_spelt() {
-        for path in
-            ["/models/a%2Fb", "/m//x", "/m/...", "/m/..a", "/m/100%25", "/m/%D0%BF", "/m/a;b=c", "/m?a=../..&b=%"]
-        {
+        for path in [
+            "/models/a%2Fb",
+            "/m//x",
+            "/m/...",
+            "/m/..a",
+            "/m/100%25",
+            "/m/%D0%BF",
+            "/m/a;b=c",
+            "/m?a=../..&b=%",
+            "/m/a%3fb",
+            "/m/..a%3f",
+            "/m/a%23..",
+            "/m/%3f",
+            "/m/%E2%80%A6",
+        ] {
             for base in BASES {
                 assert_eq!(below(base, path).unwrap().as_str(), format!("{base}{path}"), "{base} {path}");
             }
@@ -96,7 +113,38 @@ mod tests {
         let deep = |levels: usize| format!("/a/%{}41", "25".repeat(levels));
         assert!(below(BASES[0], &deep(3)).is_some() && below(BASES[0], &deep(MOST_ROUNDS)).is_none());
         assert!(below(BASES[0], &deep(30_000)).is_none());
-        for odd in ["", "models", "/a%", "/a%4", "/a%zz", "/%u002e", "/%c0%ae", "/a%7f", "/..%20/x", "@evil.example/"] {
+        for odd in [
+            "",
+            "models",
+            "/a%",
+            "/a%4",
+            "/a%zz",
+            "/%u002e",
+            "/%c0%ae",
+            "/a%7f",
+            "/..%20/x",
+            "@evil.example/",
+            "/..%3f/admin",
+            "/..%23/admin",
+            "/..%3f",
+            "/a/..%23",
+            "/.%3fx/b",
+            "/..%253f/admin",
+            "/..%25253F",
+            "/..%5cadmin",
+            "/..%3b%3f/x",
+            "/..%23%2fadmin",
+            "/a%2f..%3fb",
+            "/\u{ff0e}\u{ff0e}/x",
+            "/%ef%bc%8e%ef%bc%8e/x",
+            "/..%00/x",
+            "/..%09/x",
+            "/%252e%252e%3f/x",
+            "/.\u{2024}/x",
+            "/%e0%80%ae%e0%80%ae/x",
+            "/..\u{ff0f}admin",
+            "/..%ef%bc%8fadmin",
+        ] {
             assert!(below(BASES[0], odd).is_none(), "{odd}");
         }
     }
@@ -104,8 +152,36 @@ mod tests {
     /// Pieces that ways out are made of.
     fn piece() -> impl Strategy<Value = String> {
         let pieces = [
-            ".", "..", "/", "\\", ";", "%", "%2e", "%2E", "%2f", "%5C", "%25", "25", "2e", "%3b", "%09", "%00", "a",
-            "v1", "?", "@", ":", "%20", "\u{e9}", "%c0%ae", "//",
+            ".",
+            "..",
+            "/",
+            "\\",
+            ";",
+            "%",
+            "%2e",
+            "%2E",
+            "%2f",
+            "%5C",
+            "%25",
+            "25",
+            "2e",
+            "%3b",
+            "%09",
+            "%00",
+            "%3f",
+            "%23",
+            "#",
+            "%ef%bc%8e",
+            "\u{ff0e}",
+            "a",
+            "v1",
+            "?",
+            "@",
+            ":",
+            "%20",
+            "\u{e9}",
+            "%c0%ae",
+            "//",
         ];
         prop::sample::select(pieces.to_vec()).prop_map(str::to_owned)
     }

@@ -63,9 +63,11 @@ async fn enter(
     };
     let tenant = tenant_in(key.trim());
     let attempt = Attempt::new(address::client(peer.ip(), &headers, &ui.trusted), tenant);
-    if !ui.logins.admits(attempt) {
+    if let Err(wait) = ui.logins.admit(attempt) {
         let told = "Too many keys were tried just now. Wait a little.";
-        return form(StatusCode::TOO_MANY_REQUESTS, Some(told), next.as_deref());
+        let answer = form(StatusCode::TOO_MANY_REQUESTS, Some(told), next.as_deref());
+        let seconds = wait.as_secs() + 1;
+        return ([(header::RETRY_AFTER, seconds.to_string())], answer).into_response();
     }
     match cookie(&ui, key.trim(), &headers).await {
         Ok(Some(cookie)) => {

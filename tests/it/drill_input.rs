@@ -213,3 +213,25 @@ async fn settings_out_of_range_are_named() {
     assert_eq!(app.get(&session).await.expect(200)["settings"]["context_window"], by_hand()["context_window"]);
     assert_eq!(all(app, &format!("{session}/compactions")).await, Vec::<Value>::new());
 }
+
+/// Half a character in what goes with the items is counted as it is stored: leniently.
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_character_is_counted_wherever_it_stands() {
+    let app = App::shared();
+    let half = r"a\ud99cb";
+    let system = [format!("\"{half}\""), format!(r#"[{{"type":"text","text":"{half}"}}]"#)];
+    let tools = format!(r#"[{{"name":"run","description":"{half}"}}]"#);
+    for format in ["openai_chat", "openai_responses", "anthropic", "gemini", "native"] {
+        for system in &system {
+            let body = format!(r#"{{"format":"{format}","items":[],"system":{system},"tools":{tools}}}"#);
+            let counted = post_raw(app, "/v1/count", body).await;
+            assert_eq!(counted.status, 200, "{format}: {}", counted.text);
+            assert!(counted.body["tokens"].as_u64().unwrap() > 3, "{format}: {}", counted.text);
+        }
+    }
+    let odd = r#"{"format":"openai_chat","items":[],"system":7,"tools":{"a":1}}"#.to_owned();
+    let refused = post_raw(app, "/v1/count", odd).await;
+    refused.assert_problem(422, "validation_failed");
+    let pointers: Vec<&Value> = refused.body["errors"].as_array().unwrap().iter().map(|one| &one["pointer"]).collect();
+    assert_eq!(pointers, ["/system", "/tools"], "{}", refused.text);
+}

@@ -122,6 +122,12 @@ async fn drive_pages(app: &App, session: &str) {
     ] {
         app.raw(Method::GET, &path, &[("referer", CANARY), ("user-agent", CANARY)], String::new()).await;
     }
+    for method in [CANARY.to_owned(), format!("{CANARY}{}", "x".repeat(5_000))] {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        for path in ["/healthz", "/v1/sessions", "/nowhere", "/openai/v1/models"] {
+            app.raw(method.clone(), path, &[], String::new()).await;
+        }
+    }
     let report = json!({"csp-report": {"violated-directive": CANARY, "blocked-uri": CANARY, "document-uri": CANARY}});
     app.raw(Method::POST, "/ui/csp-report", &[("content-type", "application/csp-report")], report.to_string()).await;
     app.raw(
@@ -150,7 +156,7 @@ async fn no_line_holds_content_at_any_level() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let lines = "kind = \"openai\"\nmodel = \"played\"\nretry_base_ms = 1\nmax_retries = 1";
     let url = crate::pg::url().await;
-    let envs = [("CONTEXTD_LOG_FILTER", "trace"), ("DATABASE_URL", url.as_str())];
+    let envs = [("CONTEXTD_LOG", "trace"), ("DATABASE_URL", url.as_str())];
     let (app, _file) = instance_logging(&[("good", &good, lines), ("bad", &bad, lines)], &envs, log.reopen().unwrap());
     let pool = PgPool::connect(&url).await.unwrap();
     let mut session = String::new();

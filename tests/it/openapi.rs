@@ -203,6 +203,7 @@ async fn answers_say_how_they_are_to_be_taken() {
 /// What the MCP library refuses is told as all else that is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn mcp_refuses_with_problem_documents() {
+    const LIST: &str = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}";
     let app = App::shared();
     let both = ("accept", "application/json, text/event-stream");
     let json = ("content-type", "application/json");
@@ -210,8 +211,13 @@ async fn mcp_refuses_with_problem_documents() {
         (vec![("accept", "application/json"), json], "{}", 406, "not_acceptable"),
         (vec![("accept", "text/html"), json], "{}", 406, "not_acceptable"),
         (vec![both, ("content-type", "text/plain")], "{}", 415, "unsupported_media_type"),
-        (vec![both, json], "no JSON", 415, "unsupported_media_type"),
-        (vec![both, json], "{\"a\": 1}", 415, "unsupported_media_type"),
+        (vec![both, json], "no JSON", 400, "malformed_json"),
+        (vec![both, json], "", 400, "malformed_json"),
+        (vec![both, ("content-type", "application/json; charset=utf-8")], "{\"a\":", 400, "malformed_json"),
+        (vec![both, json], "{\"a\": 1}", 422, "validation_failed"),
+        (vec![both, json], "[]", 422, "validation_failed"),
+        (vec![both, json, ("mcp-protocol-version", "1999-01-01")], LIST, 400, "mcp_version_unknown"),
+        (vec![both, json, ("mcp-protocol-version", "2025")], LIST, 400, "mcp_version_unknown"),
     ] {
         let answer = app.send(Method::POST, "/mcp", &headers, body).await;
         answer.assert_problem(status, code);

@@ -319,10 +319,12 @@ async fn a_parent_that_is_not_there_is_the_line_before() {
     for format in ["claude_code", "pi"] {
         let field = if format == "pi" { "parentId" } else { "parentUuid" };
         let expected = linear(format, "abcdefgh").len();
-        // Nobody's id, its own, one that comes later and hangs under it.
-        for named in ["nowhere", "e", "g"] {
+        // Nobody's id, its own, one that comes later and hangs under it, and what is no id.
+        for named in
+            [json!("nowhere"), json!("e"), json!("g"), json!(7), json!({}), json!(["d"]), json!(false), json!("")]
+        {
             let mut items = linear(format, "abcdefgh");
-            items[4][field] = json!(named);
+            items[4][field] = named.clone();
             for parts in [std::iter::once(0..8).collect(), vec![0..4, 4..8]] {
                 let session = app.session(json!({"settings": {"enabled": false}})).await;
                 let mut warned = Vec::new();

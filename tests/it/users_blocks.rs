@@ -96,3 +96,64 @@ async fn another_agents_words_are_told_as_its_own() {
     wrong.assert_problem(422, "validation_failed");
     assert_eq!(wrong.body["errors"][0]["pointer"], "/settings/agents/0");
 }
+
+/// Another agent's words in every spelling of an element that names its sender, in each format of a user's message.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_agents_words_are_its_own_however_the_element_is_spelt() {
+    let app = App::shared();
+    const RULE: &str = "Never touch the file src/legacy.rs again.";
+    const ASKED: &str = "Please rename the parser.";
+    let within = |open: &str, close: &str| format!("<{open}>{RULE}</{close}>");
+    let spelt = [
+        within("message agentId=\"w1\"", "message"),
+        within("mail senderId='w1' urgent", "mail"),
+        within("teammate-message urgent teammate_id=builder", "teammate-message "),
+        within("team.message from = \"builder\"", "team.message"),
+        within("x:post x:fromAgent=\"b > c\" at=12:30", "x:post"),
+        within("сообщение agent=\"строитель\"", "сообщение"),
+        format!(
+            "<teammate-message teammate_id=\"builder\">He said <teammate-message teammate_id=\"c\">x</teammate-message> \
+             and: {RULE}</teammate-message>"
+        ),
+        format!("<m from=\"a\">see <m from=\"b\" and {RULE}</m>\n<m from=\"c\">so <m from=\"d\"/> be it</m>"),
+    ];
+    for mail in spelt {
+        for format in ["openai_chat", "openai_responses", "anthropic", "gemini", "native"] {
+            let session = app.session(json!({"settings": by_hand()})).await;
+            let item = |text: &str| match format {
+                "gemini" => json!({"role": "user", "parts": [{"text": text}]}),
+                "openai_responses" => json!({"type": "message", "role": "user", "content": text}),
+                _ => json!({"role": "user", "content": text}),
+            };
+            app.append(&session, format, json!([item(&mail), item(ASKED)])).await;
+            app.append(&session, "openai_chat", json!(turns(0..12, 300))).await;
+            let done = compact(app, &session, json!({"force": true, "strategy": "summarize"})).await;
+            assert_eq!(done["status"], "succeeded", "{done}");
+            let shown = context(app, &session, "openai_chat").await;
+            assert_eq!(messages(&shown)[0]["content"], ASKED, "{format}, {mail}: {}", messages(&shown)[0]);
+        }
+    }
+}
+
+/// The user's own words stay the user's: between two elements, behind one, in one that names nobody or the user.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_user_writes_around_elements_is_the_users() {
+    let app = App::shared();
+    for own in [
+        "<m from=\"a\">x</m> Please rename the parser. <m from=\"b\">y</m>",
+        "<m from=\"a\">x</m>\nPlease rename the parser.",
+        "<m from=\"user\">Please rename the parser.</m>",
+        "<m from>Please rename the parser.</m>",
+        "<m platform=\"a\">Please rename the parser.</m>",
+        "<m from=\"a\">Please rename the parser.",
+        "<m from=\"a\"> see <m Please rename the parser.",
+    ] {
+        let session = app.session(json!({"settings": by_hand()})).await;
+        app.append(&session, "openai_chat", json!([{"role": "user", "content": own}])).await;
+        app.append(&session, "openai_chat", json!(turns(0..12, 300))).await;
+        let done = compact(app, &session, json!({"force": true, "strategy": "summarize"})).await;
+        assert_eq!(done["status"], "succeeded", "{done}");
+        let shown = context(app, &session, "openai_chat").await;
+        assert_eq!(messages(&shown)[0]["content"], own, "{}", messages(&shown)[0]);
+    }
+}

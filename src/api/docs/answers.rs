@@ -26,8 +26,17 @@ const BODY: [ProblemCode; 8] = [
 const KEYED: [ProblemCode; 6] =
     [IdempotencyInProgress, IdempotencyKeyReused, ValidationFailed, PayloadTooLarge, BodyUnreadable, BodyTimeout];
 const STORED: [ProblemCode; 4] = [InternalError, Unavailable, ReadOnly, StorageFull];
-const MCP_BODY: [ProblemCode; 6] =
-    [NotAcceptable, UnsupportedMediaType, PayloadTooLarge, BodyUnreadable, BodyTimeout, MalformedJson];
+const MCP_BODY: [ProblemCode; 9] = [
+    NotAcceptable,
+    UnsupportedMediaType,
+    PayloadTooLarge,
+    BodyUnreadable,
+    BodyTimeout,
+    MalformedJson,
+    InvalidUtf8,
+    ValidationFailed,
+    McpVersionUnknown,
+];
 /// A form that a page could send is refused where no key is needed.
 const CHANGES: [ProblemCode; 2] = [UnsupportedMediaType, OutcomeUnknown];
 const BOUNDED: [ProblemCode; 6] =

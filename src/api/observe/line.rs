@@ -66,7 +66,7 @@ impl RequestLine {
         tracing::info!(
             request_id = self.id,
             trace_id = self.trace_id,
-            method = self.place.method.as_str(),
+            method = self.place.method_name(),
             route = self.place.route(),
             status,
             duration_ms = took.as_secs_f64() * 1_000.0,
@@ -91,7 +91,7 @@ impl Drop for RequestLine {
         tracing::info!(
             request_id = self.id,
             trace_id = self.trace_id,
-            method = self.place.method.as_str(),
+            method = self.place.method_name(),
             route = self.place.route(),
             duration_ms = self.started.elapsed().as_secs_f64() * 1_000.0,
             session = self.place.session.map(tracing::field::display),

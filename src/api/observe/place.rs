@@ -33,12 +33,17 @@ impl Place {
         self.route.as_ref().map_or("unmatched", MatchedPath::as_str)
     }
 
+    /// The method, where it is one that everybody knows: a client can make up others, of any length and words.
+    pub(super) fn method_name(&self) -> &'static str {
+        known(&self.method).unwrap_or("_OTHER")
+    }
+
     /// The server span by the conventions for HTTP. The query is left out, and so are parts of the path that are neither
     /// the route's nor ids: both can hold words of a transcript.
     pub(super) fn beginning(&self, request_id: &str) -> Beginning {
         let method = known(&self.method);
         let mut attributes = vec![
-            KeyValue::new("http.request.method", method.unwrap_or("_OTHER")),
+            KeyValue::new("http.request.method", self.method_name()),
             KeyValue::new("url.scheme", "http"),
             KeyValue::new("contextd.request.id", request_id.to_owned()),
         ];

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::anthropic;
 use super::field::{flag, object, required_string, string};
 use super::keys::{Object, fail};
+use super::link::named_parent;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
@@ -36,7 +37,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
         kind: EntryType::Custom,
         message: None,
         source_id: string(line, "uuid", "")?.map(str::to_owned),
-        source_parent: line.get("parentUuid").map(|parent| parent.as_str().map(str::to_owned)),
+        source_parent: line.get("parentUuid").map(named_parent),
         usage: None,
         stop: None,
         needs_repair: false,

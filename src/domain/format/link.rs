@@ -1,5 +1,7 @@
 //! Where the lines of a session's file hang.
 
+use serde_json::Value;
+
 use crate::domain::model::item::ItemError;
 
 /// The place of one line in the tree of its file.
@@ -21,6 +23,19 @@ pub struct Link {
 pub struct LinkError {
     pub index: usize,
     pub error: ItemError,
+}
+
+/// Most characters that are told of a parent which is no id at all.
+const ODD_CHARS: usize = 64;
+
+/// The parent that a field names. Only `null` is none; what is no id either is no entry's, and so is told of as one that
+/// can't be found.
+pub fn named_parent(field: &Value) -> Option<String> {
+    match field {
+        Value::Null => None,
+        Value::String(id) => Some(id.clone()),
+        odd => Some(odd.to_string().chars().take(ODD_CHARS).collect()),
+    }
 }
 
 /// The refusal of a second line of one id, which stands in the field `name`.

@@ -135,7 +135,8 @@ pub const COMPACTION_AS_TEXT: (NoteCode, &str) =
 
 /// Writes the text that stands for an image or document that the target can't be given.
 pub fn media_stand_in(kind: &str, source: &Media) -> String {
-    not_shown(kind, source.filename.as_deref().or(source.url.as_deref()).or(source.media_type.as_deref()))
+    let names = [&source.filename, &source.url, &source.media_type];
+    not_shown(kind, names.into_iter().flatten().map(String::as_str).find(|name| !name.trim().is_empty()))
 }
 
 /// [`media_stand_in`] for something of which no more than a name is known.

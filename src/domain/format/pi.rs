@@ -7,6 +7,7 @@ mod write;
 
 use serde_json::Value;
 
+use super::link::named_parent;
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::item::{Item, ItemError};
@@ -29,7 +30,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
         kind: EntryType::Custom,
         message: None,
         source_id: object.get("id").and_then(Value::as_str).map(str::to_owned),
-        source_parent: object.get("parentId").map(|parent| parent.as_str().map(str::to_owned)),
+        source_parent: object.get("parentId").map(named_parent),
         usage: None,
         stop: None,
         needs_repair: false,

@@ -71,8 +71,8 @@ pub fn mended(format: Format, mut value: Value) -> Value {
     value
 }
 
-/// Returns true if a stored item has to be looked at before it may go out as it came: it can show rows that were not in
-/// the table when it was read. Without parsing; all other rows are in its shape.
+/// Returns true if a stored item has to be looked at before it may go out as it came: it can show what was not known to be
+/// refused when it was read. Without parsing; all else is in its shape.
 pub fn may_be_refused(format: Format, text: &str) -> bool {
     let signs: &[&str] = match format {
         Format::Anthropic if text.len() > anthropic::MAX_IMAGE_BYTES => return true,
@@ -82,5 +82,6 @@ pub fn may_be_refused(format: Format, text: &str) -> bool {
         Format::OpenaiResponses => &["\"reasoning\"", "\"output_text\"", "\\\\u"],
         Format::Native | Format::Pi | Format::ClaudeCode | Format::Codex => &[],
     };
-    signs.iter().any(|sign| text.contains(sign))
+    // A text without a character is what a medium without bytes has.
+    signs.iter().any(|sign| text.contains(sign)) || (format.has_provider() && text.contains("\"\""))
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::doc::Doc;
 use super::report::Report;
 use super::rewrite::{Heads, rewrite as rewrite_items};
+use crate::domain::format::link::named_parent;
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
 
@@ -33,8 +34,7 @@ impl Place {
             id: value.get("id").and_then(Value::as_str).unwrap_or_default().to_owned(),
             parent: match value.get("parentId") {
                 None => Parent::Unsaid,
-                Some(Value::String(parent)) => Parent::Entry(parent.clone()),
-                Some(_) => Parent::Nobody,
+                Some(parent) => named_parent(parent).map_or(Parent::Nobody, Parent::Entry),
             },
             is_header: value.get("type").is_some_and(|kind| kind == "session"),
         }

@@ -50,6 +50,11 @@ impl Format {
         matches!(self, Format::Pi | Format::ClaudeCode)
     }
 
+    /// Returns true if a context in it is what a provider's own API is sent.
+    pub fn has_provider(self) -> bool {
+        !self.is_file() && self != Format::Native
+    }
+
     /// Returns true if items are the lines of a file that somebody else writes.
     pub fn is_file(self) -> bool {
         self == Format::Pi || self.is_file_only()

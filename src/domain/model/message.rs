@@ -180,6 +180,17 @@ impl Block {
     }
 }
 
+impl Media {
+    /// Forgets each place of its bytes that is blank, for there is nothing behind it. Returns true if there was one.
+    fn forget_blank(&mut self) -> bool {
+        let mut was_blank = false;
+        for place in [&mut self.data, &mut self.url, &mut self.file_id, &mut self.text] {
+            was_blank |= place.take_if(|place| place.trim().is_empty()).is_some();
+        }
+        was_blank
+    }
+}
+
 impl Opaque {
     /// Returns true if this is the provider's own compaction of all before it (facts as of November 2026):
     ///
@@ -213,6 +224,11 @@ impl Message {
     /// A message of one text block.
     pub fn text(role: Role, text: impl Into<String>) -> Message {
         Message::new(role, vec![Block::text(text)])
+    }
+
+    /// Forgets where the bytes of media are that are nowhere. Returns true if there was such a medium.
+    pub fn forget_blank_media(&mut self) -> bool {
+        forget_blank_media(&mut self.content)
     }
 
     /// The name that it came with, of whoever speaks.
@@ -252,6 +268,18 @@ impl ToolResult {
     pub fn plain_text(&self) -> String {
         joined_text(&self.content)
     }
+}
+
+fn forget_blank_media(blocks: &mut [Block]) -> bool {
+    let mut was_blank = false;
+    for block in blocks {
+        was_blank |= match block {
+            Block::Image { source } | Block::Document { source } => source.forget_blank(),
+            Block::ToolResult(result) => forget_blank_media(&mut result.content),
+            _ => false,
+        };
+    }
+    was_blank
 }
 
 fn joined_text(blocks: &[Block]) -> String {

@@ -1,6 +1,7 @@
-//! How fast wrong keys may be tried: from each address, and for each tenant that they name. No key can be guessed: this
-//! keeps the database from being asked. What one address does shuts nobody out elsewhere; who has logged in to a tenant
-//! from an address lately still can while others try keys of it.
+//! How fast wrong keys may be tried: from each address, and for each tenant that they name, whatever addresses they come
+//! from. No key can be guessed: this keeps the database from being asked. What one address does shuts nobody out elsewhere,
+//! for a tenant bears as many wrong keys as twenty addresses may send; and who has logged in to it from an address lately
+//! still can while more than that try keys of it.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,9 +9,11 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-/// Wrong keys at once, and how long each of them counts.
+/// Wrong keys at once from an address, and how long each of them counts.
 const AT_ONCE: u32 = 20;
 const EACH: Duration = Duration::from_millis(500);
+/// Addresses whose wrong keys a tenant bears.
+const WIDER: u32 = 20;
 /// Addresses and tenants that are remembered, the last ones to come.
 const MOST: u64 = 10_000;
 const REMEMBERED_FOR: Duration = Duration::from_secs(60);
@@ -22,6 +25,16 @@ const KNOWN_FOR: Duration = Duration::from_secs(12 * 3_600);
 enum Party {
     Address(IpAddr),
     Tenant(Uuid),
+}
+
+impl Party {
+    /// How long a wrong key counts.
+    fn each(self) -> Duration {
+        match self {
+            Party::Address(_) => EACH,
+            Party::Tenant(_) => EACH / WIDER,
+        }
+    }
 }
 
 /// A key that is tried: where it comes from, and the tenant that it names.
@@ -67,22 +80,25 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Tells if another key may be tried. It counts as a wrong one until it is known to be good, so that many that are
-    /// tried at once count too.
-    pub fn admits(&self, attempt: Attempt) -> bool {
+    /// Lets another key be tried. It counts as a wrong one until it is known to be good, so that many that are tried at
+    /// once count too.
+    ///
+    /// # Errors
+    /// How long to wait before the next one.
+    pub fn admit(&self, attempt: Attempt) -> Result<(), Duration> {
         let now = Instant::now();
-        let admitted = self.admits_at(attempt, now);
-        if admitted {
-            self.failed_at(attempt, now);
+        if let Some(wait) = self.wait_at(attempt, now) {
+            return Err(wait);
         }
-        admitted
+        self.failed_at(attempt, now);
+        Ok(())
     }
 
     /// Nobody could tell what the key is: it counts no more.
     pub fn untold(&self, attempt: Attempt) {
-        for until in attempt.parties().filter_map(|party| self.until.get(&party)) {
+        for (party, until) in attempt.parties().filter_map(|party| Some((party, self.until.get(&party)?))) {
             let mut until = until.lock().unwrap_or_else(PoisonError::into_inner);
-            *until = until.and_then(|until| until.checked_sub(EACH));
+            *until = until.and_then(|until| until.checked_sub(party.each()));
         }
     }
 
@@ -94,22 +110,21 @@ impl Pace {
         }
     }
 
-    fn admits_at(&self, attempt: Attempt, now: Instant) -> bool {
-        let is_free = |party| {
-            let until = self.until.get(&party).and_then(|until| *until.lock().unwrap_or_else(PoisonError::into_inner));
-            until.is_none_or(|until| until.saturating_duration_since(now) < EACH * AT_ONCE)
+    fn wait_at(&self, attempt: Attempt, now: Instant) -> Option<Duration> {
+        let is_known = attempt.tenant.is_some_and(|tenant| self.known.contains_key(&(attempt.address, tenant)));
+        let counts = |party: &Party| !is_known || matches!(party, Party::Address(_));
+        let wait = |party: Party| {
+            let until = (*self.until.get(&party)?.lock().unwrap_or_else(PoisonError::into_inner))?;
+            (until.saturating_duration_since(now) + party.each()).checked_sub(EACH * AT_ONCE)
         };
-        is_free(Party::Address(attempt.address))
-            && attempt.tenant.is_none_or(|tenant| {
-                self.known.contains_key(&(attempt.address, tenant)) || is_free(Party::Tenant(tenant))
-            })
+        attempt.parties().filter(counts).filter_map(wait).filter(|wait| !wait.is_zero()).max()
     }
 
     fn failed_at(&self, attempt: Attempt, now: Instant) {
         for party in attempt.parties() {
             let until = self.until.get_with(party, Arc::default);
             let mut until = until.lock().unwrap_or_else(PoisonError::into_inner);
-            *until = Some(until.unwrap_or(now).max(now) + EACH);
+            *until = Some(until.unwrap_or(now).max(now) + party.each());
         }
     }
 }
@@ -122,43 +137,67 @@ mod tests {
         Attempt::new(address.parse().unwrap(), (tenant > 0).then(|| Uuid::from_u128(tenant)))
     }
 
+    fn admits(pace: &Pace, attempt: Attempt, now: Instant) -> bool {
+        pace.wait_at(attempt, now).is_none()
+    }
+
     /// Tries as many as there may be.
     fn tire(pace: &Pace, attempt: Attempt, now: Instant) {
         for _ in 0..AT_ONCE {
-            assert!(pace.admits_at(attempt, now));
+            assert!(admits(pace, attempt, now));
             pace.failed_at(attempt, now);
         }
-        assert!(!pace.admits_at(attempt, now));
+        assert!(!admits(pace, attempt, now));
+    }
+
+    /// As many addresses as a tenant bears, and no more.
+    fn tire_tenant(pace: &Pace, tenant: u128, now: Instant) {
+        for host in 0..WIDER {
+            tire(pace, from(&format!("198.51.100.{host}"), tenant), now);
+        }
     }
 
     #[test]
     fn wrong_keys_are_bounded_and_forgotten() {
         let (pace, now, attempt) = (Pace::default(), Instant::now(), from("192.0.2.1", 0));
         tire(&pace, attempt, now);
-        assert!(pace.admits_at(attempt, now + EACH * 2));
+        let wait = pace.wait_at(attempt, now).unwrap();
+        assert!(!wait.is_zero() && wait <= EACH && admits(&pace, attempt, now + wait), "{wait:?} is told truly");
+        assert!(admits(&pace, attempt, now + EACH * 2));
     }
 
     #[test]
     fn what_one_does_shuts_nobody_else_out() {
         let (pace, now) = (Pace::default(), Instant::now());
         tire(&pace, from("192.0.2.1", 1), now);
-        assert!(!pace.admits_at(from("192.0.2.1", 2), now), "that address has to wait");
-        assert!(!pace.admits_at(from("192.0.2.2", 1), now), "and so has who names that tenant");
-        assert!(pace.admits_at(from("192.0.2.2", 2), now) && pace.admits_at(from("192.0.2.2", 0), now));
+        assert!(!admits(&pace, from("192.0.2.1", 2), now), "that address has to wait");
+        assert!(admits(&pace, from("192.0.2.2", 1), now), "but not those who name that tenant elsewhere");
+        assert!(admits(&pace, from("192.0.2.2", 2), now) && admits(&pace, from("192.0.2.2", 0), now));
         tire(&pace, from("2001:db8::1", 0), now);
-        assert!(!pace.admits_at(from("2001:db8::ffff:1", 0), now), "one customer has them all");
-        assert!(pace.admits_at(from("2001:db8:0:1::1", 0), now));
-        assert!(!pace.admits_at(from("::ffff:192.0.2.1", 0), now), "the same address, written otherwise");
+        assert!(!admits(&pace, from("2001:db8::ffff:1", 0), now), "one customer has them all");
+        assert!(admits(&pace, from("2001:db8:0:1::1", 0), now));
+        assert!(!admits(&pace, from("::ffff:192.0.2.1", 0), now), "the same address, written otherwise");
+    }
+
+    #[test]
+    fn many_addresses_together_are_bounded_for_each_tenant() {
+        let (pace, now) = (Pace::default(), Instant::now());
+        tire_tenant(&pace, 1, now);
+        let newcomer = from("192.0.2.2", 1);
+        let wait = pace.wait_at(newcomer, now).unwrap();
+        assert!(admits(&pace, newcomer, now + wait) && wait <= EACH / WIDER, "{wait:?}");
+        assert!(admits(&pace, from("192.0.2.2", 2), now) && admits(&pace, from("192.0.2.2", 0), now));
+        assert!(admits(&pace, newcomer, now + EACH * AT_ONCE), "what is over is forgotten");
     }
 
     #[test]
     fn who_was_here_before_is_not_shut_out_by_others() {
         let (pace, now) = (Pace::default(), Instant::now());
         pace.succeeded(from("192.0.2.9", 1));
-        tire(&pace, from("192.0.2.1", 1), now);
-        assert!(pace.admits_at(from("192.0.2.9", 1), now) && !pace.admits_at(from("192.0.2.8", 1), now));
+        tire_tenant(&pace, 1, now);
+        assert!(admits(&pace, from("192.0.2.9", 1), now) && !admits(&pace, from("192.0.2.8", 1), now));
         tire(&pace, from("192.0.2.9", 2), now);
-        assert!(!pace.admits_at(from("192.0.2.9", 1), now), "but by what comes from there");
+        assert!(!admits(&pace, from("192.0.2.9", 1), now), "but by what comes from there");
     }
 
     #[test]

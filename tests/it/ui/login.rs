@@ -179,7 +179,8 @@ async fn a_copy_of_a_cookie_ends_with_its_login_at_every_process() {
     Visitor::with_key(&place.server.base, &key).await.get("/ui").await.page();
 }
 
-/// Wrong keys from one address shut out neither another address nor another tenant.
+/// Wrong keys from one address shut out nobody at another address: neither another tenant's people nor those of the tenant
+/// that the keys name.
 #[tokio::test]
 async fn wrong_keys_shut_nobody_else_out() {
     let place = Place::with(&[], &[("CONTEXTD_TRUSTED_PROXIES", "10.1.0.0/16, 127.0.0.1")]).await;
@@ -197,6 +198,7 @@ async fn wrong_keys_shut_nobody_else_out() {
     let statuses = all.await;
     assert!(statuses.contains(&401) && statuses.contains(&429), "{statuses:?}");
     assert_eq!(try_from("203.0.113.2", &other).await, 303, "another tenant, from elsewhere");
+    assert_eq!(try_from("203.0.113.4", &one).await, 303, "the tenant whose keys were tried, from elsewhere");
     let made_up = "203.0.113.1, 203.0.113.3";
     assert_eq!(try_from(made_up, &other).await, 303, "what stands in front may be made up");
 }
@@ -205,12 +207,12 @@ async fn wrong_keys_shut_nobody_else_out() {
 async fn wrong_keys_are_not_tried_without_end() {
     let place = place().await;
     let visitor = Visitor::of(&place.server.base);
-    let statuses: Vec<u16> = futures::future::join_all((0..60).map(|_| visitor.log_in("ctxd_wrong")))
-        .await
-        .iter()
-        .map(|seen| seen.status)
-        .collect();
+    let all = futures::future::join_all((0..60).map(|_| visitor.log_in("ctxd_wrong"))).await;
+    let statuses: Vec<u16> = all.iter().map(|seen| seen.status).collect();
     assert!(statuses.contains(&401) && statuses.contains(&429), "{statuses:?}");
+    for refused in all.iter().filter(|seen| seen.status == 429) {
+        assert_eq!(refused.header("retry-after"), "1", "when the next one may be tried");
+    }
     let away = visitor.send(Method::POST, "/ui/login", &[("origin", "https://evil.example")], &[("key", "x")]).await;
     assert_eq!(away.status, 403);
 }

@@ -1741,7 +1741,7 @@ class Prepared(TypedDict):
     reason: NotRequired[Reason | None]
 
 
-ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "handle_refused", "unauthorized", "insufficient_scope", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "not_acceptable", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "nothing_changed", "not_retryable", "too_many_keys", "key_not_active", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "rate_limited", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
+ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "handle_refused", "unauthorized", "insufficient_scope", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "not_acceptable", "mcp_version_unknown", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "nothing_changed", "not_retryable", "too_many_keys", "key_not_active", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "rate_limited", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
 """Codes of error answers: stable words to program against.
 Later versions may add some: `detail` says in words what an unknown one means.
 
@@ -1756,6 +1756,7 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `not_found`: 404. There is no such thing, or it belongs to somebody else.
 - `method_not_allowed`: 405. The path does not take this method; `Allow` lists those that it takes.
 - `not_acceptable`: 406. `Accept` lacks a type that the answer may have.
+- `mcp_version_unknown`: 400. `MCP-Protocol-Version` names no version that is spoken here.
 - `body_timeout`: 408. The body did not come in time.
 - `leaf_moved`: 409. The leaf is another one; `leaf_id` names it.
 - `idempotency_in_progress`: 409. An equal request is at work right now; `Retry-After` says when to ask again.

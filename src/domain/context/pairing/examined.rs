@@ -18,7 +18,7 @@ pub fn is_refused(step: &ViewStep<'_>, source: StoredSource<'_>, target: Format)
         && !source.is_examined
         && !is_abandoned()
         && refused::may_be_refused(target, source.item)
-        && json::parse_lenient(source.item).is_ok_and(|value| refused::is_refused(target, &value))
+        && format::read(target, source.item).is_ok_and(|item| item.needs_repair)
 }
 
 /// The stored item as a message, mended where it is of the target's format, and the faults that it had.

@@ -8,7 +8,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::domain::format::link::{Link, LinkError, twice};
+use crate::domain::format::link::{Link, LinkError, named_parent, twice};
+
+/// The fields that name a parent; the second is a boundary's, which hangs under nothing.
+const PARENTS: [&str; 2] = ["parentUuid", "logicalParentUuid"];
 
 /// Links a batch.
 ///
@@ -51,7 +54,8 @@ struct Linker {
 impl Linker {
     fn place(&mut self, line: &Value) -> Link {
         let Some(id) = id(line).map(str::to_owned) else { return Link::default() };
-        let named = names(line).1.map(str::to_owned);
+        let odd = || PARENTS.iter().find_map(|field| named_parent(line.get(*field)?));
+        let named = names(line).1.map(str::to_owned).or_else(odd);
         let mut link = Link { source_id: Some(id.clone()), ..Link::default() };
         if !self.is_subagents && is_sidechain(line) {
             (link.is_aside, link.parent) = (true, Some(named));
@@ -114,7 +118,7 @@ fn text<'v>(line: &'v Value, name: &str) -> Option<&'v str> {
 
 /// The id of a line, and the parent that it names.
 pub fn names(line: &Value) -> (Option<&str>, Option<&str>) {
-    (id(line), text(line, "parentUuid").or_else(|| text(line, "logicalParentUuid")))
+    (id(line), PARENTS.iter().find_map(|field| text(line, field)))
 }
 
 fn is_boundary(line: &Value) -> bool {

@@ -184,7 +184,8 @@ fn what_chat_can_not_say_is_noted() {
         of(Role::User, vec![Block::Document { source: Media { file_id: Some("f".into()), ..Media::default() } }]),
     ];
     let (out, notes) = written(&messages);
-    assert_eq!(out.len(), 2);
+    assert_eq!(out.len(), 3);
+    assert_eq!(out[2]["content"], "[document not shown]", "a text stands in for what is out of reach");
     let said = out[0]["content"].to_string();
     assert!(said.contains("web_search") && said.contains("hits"));
     let expected = [
@@ -195,7 +196,6 @@ fn what_chat_can_not_say_is_noted() {
         "empty_message_dropped",
         "error_flag_dropped",
         "media_dropped",
-        "empty_message_dropped",
     ];
     assert_eq!(notes, expected);
 }

@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ATTACHED, ATTACHMENT_FOLLOWS, MAX_NAME};
 use crate::domain::format::note_code::NoteCode;
-use crate::domain::format::outgoing::{self, arguments_text};
+use crate::domain::format::outgoing::{self, arguments_text, is_out_of_reach};
 use crate::domain::format::write::{Note, Piece, document_link, media_url};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
@@ -200,7 +200,7 @@ impl WrittenBlocks {
         match (own(source), media_url(source, "image/png")) {
             (Some(part), _) => self.parts.push(part.clone()),
             (None, Some(url)) => self.parts.push(json!({ "type": "image_url", "image_url": { "url": url } })),
-            (None, None) => self.lose(NoteCode::MediaDropped, "an image that only its own provider can find"),
+            (None, None) => self.not_shown("image", source),
         }
     }
 
@@ -217,8 +217,14 @@ impl WrittenBlocks {
             self.lose(NoteCode::DocumentAsLink, "a document can't be given by its URL; the URL is written out");
             self.parts.push(text_part(&document_link(url)));
         } else {
-            self.lose(NoteCode::MediaDropped, "a document that only its own provider can find");
+            self.not_shown("document", source);
         }
+    }
+
+    /// A text stands in for a medium that is nowhere, or where only another provider finds it.
+    fn not_shown(&mut self, kind: &str, source: &Media) {
+        self.lose(NoteCode::MediaDropped, "nothing tells this provider where the bytes of a medium are");
+        self.parts.push(text_part(&outgoing::media_stand_in(kind, source)));
     }
 
     /// One note of a kind for a message.
@@ -266,9 +272,9 @@ fn text_part(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// The part as it came, where it came in this format.
+/// The part as it came, where it came in this format and says where its bytes are.
 fn own(source: &Media) -> Option<&Value> {
-    source.opaque.as_ref().filter(|opaque| opaque.format == Format::OpenaiChat).map(|opaque| &opaque.value)
+    outgoing::own(source.opaque.as_ref(), Format::OpenaiChat).filter(|_| !is_out_of_reach(source, Format::OpenaiChat))
 }
 
 fn is_own(block: &Block) -> bool {

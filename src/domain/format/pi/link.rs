@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::domain::format::link::{Link, LinkError, twice};
+use crate::domain::format::link::{Link, LinkError, named_parent, twice};
 
 /// Links a batch. With a header that names no version (or 1) the entries are one chain; else they say their
 /// places themselves.
@@ -46,8 +46,7 @@ pub fn names(item: &Value) -> (Option<&str>, Option<&str>) {
 
 fn own_place(item: &Value) -> Link {
     let named = item.get("parentId").filter(|_| !is_header(item));
-    let parent = named.map(|parent| parent.as_str().map(str::to_owned));
-    Link { source_id: own_id(item), parent, ..Link::default() }
+    Link { source_id: own_id(item), parent: named.map(named_parent), ..Link::default() }
 }
 
 fn chain(items: &[Value], header: &Value) -> Vec<Link> {

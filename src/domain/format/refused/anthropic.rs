@@ -251,6 +251,7 @@ pub fn mend_result(block: &mut Value) {
 /// The text in the place of something that can't be shown, in the words that the writers have for it too.
 pub fn not_shown(kind: &str, block: &Value) -> Value {
     let source = |key: &str| block.get("source").and_then(|source| source.get(key)).and_then(Value::as_str);
-    let name = block.get("title").and_then(Value::as_str).or(source("url")).or(source("media_type"));
+    let names = [block.get("title").and_then(Value::as_str), source("url"), source("media_type")];
+    let name = names.into_iter().flatten().find(|name| !name.trim().is_empty());
     json!({"type": "text", "text": outgoing::not_shown(kind, name)})
 }

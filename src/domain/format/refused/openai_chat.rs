@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::fault::{Faults, check_arguments, mend_arguments};
 use crate::domain::format::homes::is_foreign;
 use crate::domain::format::openai_chat::{MAX_NAME, THINKING_FIELDS};
-use crate::domain::format::outgoing::is_word;
+use crate::domain::format::outgoing::{self, is_word};
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
 
@@ -130,8 +130,19 @@ fn check_part(part: &Value, found: &mut Faults) {
                 found.add(ViolationCode::InvalidMedia, "image_url is an object with a url");
             }
         }
+        "file" | "input_audio" if names_nothing(part) => {
+            found.add(ViolationCode::InvalidMedia, "a file or a sound that holds no character of data");
+        }
         _ => {}
     }
+}
+
+/// Returns true for a file or a sound that says in none of its fields where its bytes are, or leaves one of them blank.
+fn names_nothing(part: &Value) -> bool {
+    let inner = part.get("type").and_then(Value::as_str).and_then(|kind| part.get(kind));
+    let places = ["data", "file_data", "file_id"].map(|key| inner.and_then(|inner| inner.get(key)?.as_str()));
+    let is_blank = |place: &str| place.trim().is_empty();
+    places.iter().all(Option::is_none) || places.into_iter().flatten().any(is_blank)
 }
 
 pub fn mend(value: &mut Value) {
@@ -170,7 +181,16 @@ fn mend_part(part: &mut Value) {
         let said = said.map_or_else(|| part.to_string(), str::to_owned);
         *part = json!({"type": "text", "text": said});
     }
-    if part.get("type").is_some_and(|kind| kind == "image_url")
+    let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
+    if matches!(kind, "file" | "input_audio") && names_nothing(part) {
+        let kind = kind.to_owned();
+        if let Some(Value::Object(inner)) = part.get_mut(&kind) {
+            inner.retain(|_, place| place.as_str().is_none_or(|place| !place.trim().is_empty()));
+        }
+        if kind == "input_audio" {
+            *part = json!({"type": "text", "text": outgoing::not_shown("sound", None)});
+        }
+    } else if kind == "image_url"
         && let Some(url @ Value::String(_)) = part.get_mut("image_url")
     {
         *url = json!({"url": url.take()});

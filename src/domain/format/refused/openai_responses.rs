@@ -97,7 +97,8 @@ fn text_type(assistant: bool) -> &'static str {
 }
 
 fn lacks_picture(part: &Value) -> bool {
-    let shown = |key: &str| part.get(key).is_some_and(|value| !value.is_null());
+    let is_blank = |value: &Value| value.as_str().is_some_and(|place| place.trim().is_empty());
+    let shown = |key: &str| part.get(key).is_some_and(|value| !value.is_null() && !is_blank(value));
     !shown("image_url") && !shown("file_id")
 }
 

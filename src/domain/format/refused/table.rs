@@ -46,7 +46,7 @@ pub const TABLE: &[Refusal] = &[
     row(InvalidBlock, PROVIDERS, "type: Field required; required oneof field 'data' must have one initialized field"),
     row(UnknownBlock, PROVIDERS, "Input tag does not match any of the expected tags; Invalid value: 'text'. Supported values are"),
     row(BlockNotAllowed, &[Anthropic, OpenaiResponses], "`tool_use` blocks can only be in `assistant` messages; Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'"),
-    row(InvalidMedia, &[Anthropic, OpenaiChat, OpenaiResponses], "source: Field required; Invalid type for 'image_url': expected an object, but got a string instead"),
+    row(InvalidMedia, PROVIDERS, "source: Field required; Invalid type for 'image_url': expected an object, but got a string instead"),
     row(MediaTooLarge, &[Anthropic], "image exceeds 5 MB maximum: 11641928 bytes > 5242880 bytes"),
     row(TooManyMedia, &[Anthropic], "100 images per request for models with a 200k-token context window (600 for all others)"),
     row(ResponseFields, &[Anthropic], "usage: Extra inputs are not permitted"),

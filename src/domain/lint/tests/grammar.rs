@@ -54,7 +54,7 @@ fn id() -> Strategy1 {
 }
 
 fn name() -> Strategy1 {
-    one_of(json!(["read", "read", "my.tool", "n".repeat(70), "a b", "n".repeat(130), "1st", "\u{e000}"]))
+    one_of(json!(["read", "read", "my.tool", "n".repeat(70), "a b", "n".repeat(130), "1st", ".x", "-x", "\u{e000}"]))
 }
 
 fn arguments() -> Strategy1 {
@@ -71,7 +71,9 @@ fn anthropic() -> Strategy1 {
     let mark = one_of(json!([{"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}, null]));
     let source = one_of(json!([
         {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}, {"type": "url", "url": "https://e.org/a.png"},
-        {"type": "file", "file_id": "f1"}, {"type": "text", "media_type": "text/plain", "data": "words"}, {"type": "other"}
+        {"type": "file", "file_id": "f1"}, {"type": "text", "media_type": "text/plain", "data": "words"}, {"type": "other"},
+        {"type": "base64", "media_type": "image/png", "data": ""}, {"type": "url", "url": ""}, {"type": "file", "file_id": ""},
+        {"type": "text", "media_type": "text/plain", "data": ""}, {"type": "text", "media_type": "text/plain", "data": " "}
     ]));
     let kind = |kind: &str| (one_of(json!([kind])), 1.0);
     let block = |name: &str, mut fields: Vec<(&'static str, Strategy1, f64)>, mark: &Strategy1| {
@@ -116,15 +118,16 @@ fn anthropic() -> Strategy1 {
 
 fn chat() -> Strategy1 {
     let url =
-        one_of(json!(["https://e.org/a.png", {"url": "https://e.org/a.png"}, {"url": "data:image/png;base64,AAAA"}]));
+        one_of(json!(["https://e.org/a.png", {"url": "https://e.org/a.png"}, {"url": "data:image/png;base64,AAAA"},
+        "", {"url": ""}, {"url": " "}, {"url": "data:image/png;base64,"}]));
     let part = either(vec![
         object(vec![("type", one_of(json!(["text"])), 1.0), ("text", text(), 1.0)]),
         object(vec![("type", one_of(json!(["image_url"])), 1.0), ("image_url", url, 1.0)]),
         object(vec![("type", one_of(json!(["refusal"])), 1.0), ("refusal", text(), 1.0)]),
         object(vec![("type", one_of(json!(["novelty"])), 1.0), ("data", text(), 1.0)]),
-        one_of(
-            json!([{"type": "file", "file": {"file_id": "f"}}, {"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}]),
-        ),
+        one_of(json!([{"type": "file", "file": {"file_id": "f"}}, {"type": "file", "file": {"file_id": ""}},
+                {"type": "file", "file": {"file_id": "f", "file_data": ""}}, {"type": "file", "file": {"file_data": ""}},
+                {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}, {"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}])),
     ]);
     let function = object(vec![
         ("name", name(), 1.0),
@@ -159,15 +162,21 @@ fn chat() -> Strategy1 {
 fn responses() -> Strategy1 {
     let kind = |kind: &'static str| ("type", one_of(json!([kind])), 1.0);
     let own_id = || ("id", one_of(json!(["m1", "m1", "rs_1", "", "i".repeat(100), null, "a"])), 0.4);
-    let image = one_of(json!(["https://e.org/a.png", null, "data:image/png;base64,AAAA"]));
+    let image =
+        one_of(json!(["https://e.org/a.png", null, "", "data:image/png;base64,", "data:image/png;base64,AAAA"]));
     let part = either(vec![
         object(vec![
             ("type", one_of(json!(["input_text", "output_text", "text", "summary_text"])), 1.0),
             ("text", text(), 1.0),
         ]),
         object(vec![kind("refusal"), ("refusal", text(), 1.0)]),
-        object(vec![kind("input_image"), ("image_url", image, 0.8), ("file_id", one_of(json!(["f1", null])), 0.2)]),
-        object(vec![kind("input_file"), ("file_data", text(), 0.5), ("filename", text(), 0.5)]),
+        object(vec![kind("input_image"), ("image_url", image, 0.8), ("file_id", one_of(json!(["f1", "", null])), 0.2)]),
+        object(vec![
+            kind("input_file"),
+            ("file_data", text(), 0.5),
+            ("file_url", text(), 0.2),
+            ("filename", text(), 0.5),
+        ]),
         object(vec![kind("novelty"), ("data", text(), 1.0)]),
     ]);
     let content = || either(vec![text(), list(part.clone(), 2)]);
@@ -252,18 +261,24 @@ fn responses() -> Strategy1 {
 
 fn gemini() -> Strategy1 {
     let signed = || ("thoughtSignature", one_of(json!(["", "c2ln"])), 0.3);
+    let media = one_of(json!([
+        {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}, {"fileData": {"fileUri": "https://e.org/a.pdf"}},
+        {"inlineData": {"mimeType": "image/png", "data": ""}}, {"fileData": {"fileUri": ""}},
+        {"file_data": {"mime_type": "text/plain", "file_uri": " "}}
+    ]));
     let call = object(vec![("name", name(), 1.0), ("args", arguments(), 0.9), ("id", id(), 0.4)]);
     let result = object(vec![
         ("name", name(), 0.9),
         ("response", one_of(json!([{"output": "x"}, {"error": "\u{e000}"}, {}, "x", {"a": {"\u{e000}": 1}}])), 0.9),
         ("id", id(), 0.4),
+        ("parts", list(media.clone(), 2), 0.2),
     ]);
     let part = either(vec![
         object(vec![("text", text(), 1.0), signed(), ("thought", one_of(json!([true, false])), 0.2)]),
         object(vec![("functionCall", call, 1.0), signed()]),
         object(vec![("functionResponse", result, 1.0)]),
+        media,
         one_of(json!([{}, {"text": null}, {"thoughtSignature": "c2ln"}, {"thought_signature": ""}, {"novelty": 1},
-            {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}, {"fileData": {"fileUri": "https://e.org/a.pdf"}},
             {"executableCode": {"language": "PYTHON", "code": "1"}}, {"codeExecutionResult": {"outcome": "OUTCOME_OK"}}])),
     ]);
     object(vec![
@@ -284,7 +299,15 @@ fn native() -> Strategy1 {
             ("content", text(), 0.9),
             ("is_error", one_of(json!([true, false])), 0.4),
         ]),
-        one_of(json!([{"type": "image", "source": {"url": "https://e.org/a.png"}}, {"type": "novelty"}])),
+        object(vec![
+            ("type", one_of(json!(["image", "document"])), 1.0),
+            (
+                "source",
+                one_of(json!([{"url": "https://e.org/a.png"}, {"url": ""}, {"data": ""}, {"text": ""}, {"text": "a"}])),
+                1.0,
+            ),
+        ]),
+        one_of(json!([{"type": "novelty"}])),
     ]);
     object(vec![
         ("role", one_of(json!(["user", "assistant", "tool", "system", "developer"])), 1.0),
@@ -305,6 +328,11 @@ fn pi() -> Strategy1 {
             ("id", id(), 1.0),
             ("name", name(), 1.0),
             ("arguments", arguments(), 1.0),
+        ]),
+        object(vec![
+            ("type", one_of(json!(["image"])), 1.0),
+            ("mimeType", one_of(json!(["image/png"])), 1.0),
+            ("data", one_of(json!(["", "AAAA"])), 1.0),
         ]),
     ]);
     let message = object(vec![

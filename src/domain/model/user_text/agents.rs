@@ -32,33 +32,95 @@ struct Element<'t> {
 impl<'t> Element<'t> {
     /// The element that a text begins with, where an attribute of it names another agent.
     fn at(text: &'t str) -> Option<Element<'t>> {
-        let tag = text.strip_prefix('<')?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');
-        let (name, mut rest) = tag.split_at(tag.find(|c: char| !is_name(c)).filter(|end| *end > 0)?);
-        let mut sender = None;
-        loop {
-            rest = rest.trim_start();
-            if let Some(open) = rest.strip_prefix('>') {
-                let close = format!("</{name}>");
-                let end = open.find(&close)?;
-                let behind = open.get(end + close.len()..)?;
-                return Some(Element { sender: sender?, inside: open.get(..end)?, behind });
-            }
-            let (key, given) = rest.split_at(rest.find(|c: char| !is_name(c)).filter(|end| *end > 0)?);
-            let quoted = given.trim_start().strip_prefix('=')?.trim_start();
-            let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-            let (value, behind) = quoted.get(1..)?.split_once(quote)?;
-            rest = behind;
-            if sender.is_none() && names_sender(key) {
-                sender = Some(value.trim().chars().take(NAME_CHARS).collect::<String>());
-                sender.as_ref().filter(|sender| !sender.is_empty() && !is_user(sender))?;
-            }
+        let (name, rest) = name_at(text.strip_prefix('<')?)?;
+        let (sender, rest) = attributes(rest)?;
+        let (inside, behind) = match rest.strip_prefix('>') {
+            Some(open) => up_to_end(open, name)?,
+            None => ("", rest.strip_prefix("/>")?),
+        };
+        Some(Element { sender: sender?, inside, behind })
+    }
+}
+
+/// The name that a text begins with, and what is behind it.
+fn name_at(text: &str) -> Option<(&str, &str)> {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+    let end = text.find(|c: char| !is_name(c)).filter(|end| *end > 0)?;
+    Some(text.split_at(end))
+}
+
+/// The agent that the attributes of a tag name, and the tag's end with all behind it. `None`: this is no tag, or the user
+/// is named.
+fn attributes(mut rest: &str) -> Option<(Option<String>, &str)> {
+    let mut sender = None;
+    loop {
+        rest = rest.trim_start();
+        if rest.starts_with('>') || rest.starts_with("/>") {
+            return Some((sender, rest));
+        }
+        let (key, behind) = name_at(rest)?;
+        rest = behind;
+        // An attribute may have no value.
+        let Some(given) = behind.trim_start().strip_prefix('=') else { continue };
+        let (value, behind) = value_at(given.trim_start())?;
+        rest = behind;
+        if sender.is_none() && names_sender(key) {
+            sender = Some(value.trim().chars().take(NAME_CHARS).collect::<String>());
+            sender.as_ref().filter(|sender| !sender.is_empty() && !is_user(sender))?;
         }
     }
 }
 
+/// The value of an attribute, with quotes around it or without, and what is behind it.
+fn value_at(text: &str) -> Option<(&str, &str)> {
+    match text.chars().next()? {
+        quote @ ('"' | '\'') => text.get(1..)?.split_once(quote),
+        _ => Some(text.split_at(text.find(|c: char| c.is_whitespace() || c == '>')?)),
+    }
+}
+
+/// What stands in an element that was just opened, and what is behind it. Elements of its own name inside, as a message has
+/// them that is passed on, end before it does; where not all of them end, it ends with the last end that there is.
+fn up_to_end<'t>(text: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
+    let (mut depth, mut at, mut last) = (1_usize, 0, None);
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find('<')) {
+        let start = at + found;
+        at = start + 1;
+        let tag = text.get(at..)?;
+        let (is_end, tag) = tag.strip_prefix('/').map_or((false, tag), |tag| (true, tag));
+        let Some((_, rest)) = name_at(tag).filter(|(known, _)| *known == name) else { continue };
+        let Some(end) = rest.find('>') else { break };
+        let behind = rest.get(end + 1..)?;
+        at = text.len() - behind.len();
+        if is_end {
+            depth -= 1;
+            last = Some((text.get(..start)?, behind));
+        } else if !rest.get(..end)?.ends_with('/') {
+            depth += 1;
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    last
+}
+
 fn names_sender(key: &str) -> bool {
-    key.split(['-', '_', ':']).any(|word| SENDERS.iter().any(|sender| word.eq_ignore_ascii_case(sender)))
+    words_of(key).any(|word| SENDERS.iter().any(|sender| word.eq_ignore_ascii_case(sender)))
+}
+
+/// The words of a name: `agent_id`, `agent-id`, `x:agent.id` and `agentId` have the same.
+fn words_of(name: &str) -> impl Iterator<Item = &str> {
+    name.split(['-', '_', ':', '.']).flat_map(|part| {
+        let humps = part.char_indices().zip(part.chars().skip(1));
+        let mut begins: Vec<usize> = humps
+            .filter(|((_, before), letter)| before.is_lowercase() && letter.is_uppercase())
+            .map(|((at, before), _)| at + before.len_utf8())
+            .collect();
+        begins.insert(0, 0);
+        let ends: Vec<usize> = begins.iter().skip(1).copied().chain([part.len()]).collect();
+        begins.into_iter().zip(ends).filter_map(move |(from, to)| part.get(from..to)).collect::<Vec<_>>()
+    })
 }
 
 fn is_user(sender: &str) -> bool {

@@ -11,6 +11,7 @@ use crate::background::{FreeingLoad, LargeValue};
 use crate::domain::chapter::{Chapter, may_be_shown, starts_task};
 use crate::domain::context::view::{NewestCompaction, ViewItem, plan_view};
 use crate::domain::format;
+use crate::domain::format::link::named_parent;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
@@ -209,7 +210,7 @@ fn leave_other_branches(put: &PutTranscript, said: &mut [Option<Said>]) {
             continue;
         }
         if wanted.is_some() && id(item) == wanted {
-            wanted = item.get("parentId").and_then(Value::as_str).map(str::to_owned);
+            wanted = item.get("parentId").and_then(named_parent);
             // What was put in has a parent that is not there: the entry before it is meant.
             if wanted.as_ref().is_some_and(|parent| !known.contains(parent)) {
                 return;
