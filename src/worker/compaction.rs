@@ -83,7 +83,7 @@ async fn summarised(jobs: &Jobs, live: &mut LiveCompaction, work: Box<Compaction
 }
 
 /// A compaction that leaves less, where this one would leave a context larger than the window, or would be refused because
-/// the context is that large already: whoever asks gets what the next rebuild would.
+/// the context is that large already: whoever asks, or waits for it, gets what the next rebuild would.
 async fn tighter(
     jobs: &Jobs,
     work: &CompactionWork,

@@ -192,10 +192,10 @@ impl LiveCompaction {
         About { tenant: self.tenant, session_id: self.row.session_id, compaction_id: Some(self.row.id) }
     }
 
-    /// Somebody asked for it, and left to the service what stays and what the summary says.
+    /// What stays and what the summary says was left to the service. One that is prepared is not for the context as it is now.
     pub(crate) fn leaves_the_choice(&self) -> bool {
         let by_caller = self.request.summary.is_some() || self.request.first_kept_entry_id.is_some();
-        self.trigger == Trigger::Manual && !by_caller
+        self.trigger != Trigger::Ahead && !by_caller
     }
 }
 
