@@ -183,12 +183,7 @@ async fn cut_on(
 }
 
 /// The record as it reads on this path. `None`: something of it is not here, or the path's own compaction covers more.
-fn on_path(
-    loaded: &PathSlice,
-    places: &HashMap<Uuid, usize>,
-    record: &CompactionRecord,
-    cut: usize,
-) -> Option<Here> {
+fn on_path(loaded: &PathSlice, places: &HashMap<Uuid, usize>, record: &CompactionRecord, cut: usize) -> Option<Here> {
     let is_here = |id: &Uuid| places.contains_key(id);
     let covered = loaded.newest.as_ref().map_or(0, tail_of);
     let whole = record.anchors.iter().all(is_here) && record.chapters.iter().all(|fold| is_here(&fold.chapter));
