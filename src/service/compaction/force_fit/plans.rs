@@ -17,7 +17,7 @@ use crate::domain::tokens::accounting::{FillState, fill_state};
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
-use crate::service::compaction::force_fit::truncate_kept::{Force, KeptTruncation};
+use crate::service::compaction::force_fit::truncate_kept::{Force, KeptTruncation, may_lose_words};
 use crate::service::compaction::job::CompactRequest;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
 use crate::service::compaction::summarise::{SummaryOutcome, by_rules};
@@ -211,8 +211,8 @@ impl Service {
         drop(connection);
         let pinned = &head.settings.pinned_entry_ids;
         for head in loaded.heads.iter_mut().filter(|head| !pinned.contains(&head.id)) {
-            if !head.shape.calls.is_empty() || !head.shape.results.is_empty() || head.is_answer() {
-                let words = usize::from(head.is_answer());
+            let words = usize::from(may_lose_words(head));
+            if !head.shape.calls.is_empty() || !head.shape.results.is_empty() || words > 0 {
                 let parts = (head.shape.calls.len() + head.shape.results.len() + words) as u64;
                 let least = u32::try_from(parts * LEAST_TRAFFIC).unwrap_or(u32::MAX).min(head.tokens);
                 head.tokens = least;
