@@ -52,11 +52,13 @@ async fn carry_out(jobs: &Jobs, job: &Job, compaction_id: Uuid) -> Result<Commit
             let Some(fitted) = fitted else { return end(jobs, job).await };
             return stage("commit", service.commit_compaction(&fitted.work, fitted.outcome, job.proof())).await;
         }
+        let may_fit = planned.may_fit() && live.leaves_the_choice();
         let read = stage("read", service.read_compaction(&mut live, planned)).await?;
         let Some(work) = read else { return end(jobs, job).await };
         let summarised = stage("summarise", summarised(jobs, &mut live, work)).await?;
         let Some((work, outcome)) = summarised else { return end(jobs, job).await };
-        if let Some(fitted) = tighter(jobs, &live, &work, &outcome).await? {
+        let fitted = if may_fit { tighter(jobs, &work, &outcome).await? } else { None };
+        if let Some(fitted) = fitted {
             return stage("commit", service.commit_compaction(&fitted.work, fitted.outcome, job.proof())).await;
         }
         let committed = stage("commit", commit(jobs, job, &work, outcome)).await?;
@@ -80,18 +82,14 @@ async fn summarised(jobs: &Jobs, live: &mut LiveCompaction, work: Box<Compaction
     Ok(Some((work, outcome)))
 }
 
-/// A compaction that leaves less, where this one would leave a context larger than the window and nothing but this call
-/// will make it fit: the session does not compact by itself.
+/// A compaction that leaves less, where this one would leave a context larger than the window, or would be refused because
+/// the context is that large already: whoever asks, or waits for it, gets what the next rebuild would.
 async fn tighter(
     jobs: &Jobs,
-    live: &LiveCompaction,
     work: &CompactionWork,
     outcome: &std::result::Result<SummaryOutcome, Failure>,
 ) -> Result<Option<Fitted>> {
     let Ok(outcome) = outcome else { return Ok(None) };
-    if work.settings.enabled || !live.leaves_the_choice() {
-        return Ok(None);
-    }
     let Some(left) = jobs.service.left_above_window(work, outcome).await? else { return Ok(None) };
     let fitted = stage("plan", jobs.service.plan_tighter(work.tenant, work.compaction_id)).await?;
     Ok(fitted.filter(|fitted| fitted.tokens < left))

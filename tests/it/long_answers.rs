@@ -112,3 +112,37 @@ async fn calls_beside_long_words_stay_valid_and_the_users_words_whole() {
     assert_eq!(messages(&shown)[0]["content"], json!(request));
     assert_eq!(shown["exceeds_window"]["reason"], "fixed_overhead");
 }
+
+/// Whatever small stands before it, between or behind: where the next rebuild fits, so does a compaction by hand.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compaction_by_hand_fits_wherever_the_long_one_stands() {
+    let app = App::shared();
+    let (user, agent) = (
+        |text: &str| json!({"role": "user", "content": text}),
+        |text: &str| json!({"role": "assistant", "content": text}),
+    );
+    let big = long(2_500);
+    let older = [user(ASKED), agent("One."), user("And?")];
+    let histories = [
+        [older.to_vec(), vec![agent(&big), user("Shorter, please.")]].concat(),
+        [older.to_vec(), vec![agent(&big)]].concat(),
+        [older.to_vec(), vec![agent(&big), agent("And that is all."), user("Shorter, please.")]].concat(),
+        vec![user(ASKED), agent(&big), agent(&big), user("Shorter, please.")],
+        vec![user("Hello."), agent("Hello."), user(&big), agent("I have read it."), user(ASKED)],
+    ];
+    for (case, items) in histories.into_iter().enumerate() {
+        for (enabled, force) in [(true, false), (true, true), (false, false)] {
+            let mut settings = settings();
+            settings["enabled"] = json!(enabled);
+            let session = app.session(json!({"settings": settings})).await;
+            app.append(&session, "openai_chat", json!(items)).await;
+            let done = compact(app, &session, json!({"force": force})).await;
+            assert_eq!(done["status"], "succeeded", "{case}, {enabled}, {force}: {done}");
+            assert!(done["result"]["tokens_after"].as_u64().unwrap() <= WINDOW, "{case}: {done}");
+            let shown = context(app, &session, "openai_chat").await;
+            assert!(shown["exceeds_window"].is_null(), "{case}: {}", shown["exceeds_window"]);
+            let text = json!(messages(&shown)).to_string();
+            assert!(text.contains("OPS-9"), "{case}: the request stands");
+        }
+    }
+}

@@ -70,6 +70,7 @@ mod layers;
 mod local_only;
 mod log_content;
 mod long_answers;
+mod long_arguments;
 mod long_reads;
 mod mcp;
 mod mcp_stdio;

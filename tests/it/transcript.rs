@@ -4,6 +4,7 @@ pub mod agent;
 pub mod carried;
 mod chapters;
 mod edits;
+mod masked;
 mod merged;
 mod quoted;
 mod retold;

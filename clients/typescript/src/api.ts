@@ -595,7 +595,7 @@ export interface Elided {
   tool_call_id: string;
 }
 
-/** The half of a call, or the words of an answer, that an [`Elision`] is about. */
+/** The half of a call, or the words of a message, that an [`Elision`] is about. */
 export type ElidedPart = "result" | "arguments" | "words";
 
 /** One entry, whole. */

@@ -45,10 +45,13 @@ pub fn merge(previous: &[Elision], new: &[Elision]) -> Vec<Elision> {
 }
 
 /// Shows the named results, arguments and words of a message as their elisions say. Call id, name and error flag stay, and
-/// so does thinking.
+/// so does thinking but where the words are to stand without it.
 pub fn apply(message: &mut Message, elisions: &[Elision]) {
     let by_call: HashMap<(&str, ElidedPart), &Elision> =
         elisions.iter().map(|one| ((one.tool_call_id.as_str(), one.part), one)).collect();
+    if by_call.get(&("", ElidedPart::Words)).is_some_and(|elision| elision.kind == ElisionKind::Drop) {
+        message.content.retain(|block| !matches!(block, Block::Thinking { .. }));
+    }
     for block in &mut message.content {
         match block {
             Block::ToolResult(result) => {
@@ -57,9 +60,8 @@ pub fn apply(message: &mut Message, elisions: &[Elision]) {
                 }
             }
             Block::ToolCall(call) => {
-                let elision = by_call.get(&(call.id.as_str(), ElidedPart::Arguments));
-                if let Some((head, tail)) = elision.and_then(|elision| elision.keep_chars) {
-                    arguments::shorten(call, head as usize, tail as usize);
+                if let Some(elision) = by_call.get(&(call.id.as_str(), ElidedPart::Arguments)) {
+                    arguments::show(call, elision);
                 }
             }
             Block::Text { text, opaque } => {

@@ -67,12 +67,12 @@ pub struct CompactionRecord {
     pub marks: NumberMarks,
 }
 
-/// One tool result, the arguments of one call, or the words of an answer, shown shorter than they are. The original
+/// One tool result, the arguments of one call, or the words of a message, shown shorter than they are. The original
 /// stays in its entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Elision {
     pub entry_id: Uuid,
-    /// Empty for the words of an answer.
+    /// Empty for the words of a message.
     pub tool_call_id: String,
     pub kind: ElisionKind,
     /// Part of the call that is shown shorter. The entry is the one that holds this part.
@@ -83,6 +83,7 @@ pub struct Elision {
     /// `duplicate`: the call whose result says the same. `truncate`: how many characters of head and tail stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
+    // With `mask` of arguments: of the JSON of each list. `drop` of words takes the thinking before them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_chars: Option<(u32, u32)>,
     /// `replace`: what a hook shows in its place.
@@ -100,7 +101,7 @@ pub enum ElisionKind {
     Replace,
 }
 
-/// The half of a call, or the words of an answer, that an [`Elision`] is about.
+/// The half of a call, or the words of a message, that an [`Elision`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ElidedPart {

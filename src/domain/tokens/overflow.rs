@@ -1,58 +1,61 @@
 //! Tells a provider's "the context is too long" from every other error.
 
+mod window;
+
 use std::sync::LazyLock;
 
-use regex::{Regex, RegexSet};
+use regex::RegexSet;
 use serde_json::Value;
 
 use crate::domain::model::message::Stop;
 use crate::domain::model::usage::ReportedUsage;
 
+pub use window::named_window;
+
 /// A longer body of unknown form is not judged by its words: it may echo the request.
 const MAX_JUDGED: usize = 1000;
 
-/// A longer text is read for the window that it names up to here, in bytes.
-const MAX_READ: usize = 4_000;
-
-/// How providers and model servers say that the input does not fit, without regard to case.
+/// How providers and model servers say that the input does not fit where they name no bound, without regard to case. What
+/// names one is known by its structure, see [`named_window`].
 const OVERFLOW: &[&str] = &[
     r"prompt (?:is |was )?too (?:long|large)",
     r"request_too_large",
     r"input (?:is )?too long for (?:the )?requested model",
     r"exceeds? (?:the |this |your )?(?:model'?s? )?context (?:window|length|limit|size)",
-    r"exceed(?:s|ed|ing)? (?:the |this )?(?:model'?s? )?maximum context length (?:of )?\(?[\d,]+",
-    r"input token count.{0,80}exceeds the maximum",
-    r"maximum prompt length is [\d,]+",
     r"reduce the length of the (?:input )?(?:messages|prompt)",
-    r"maximum context length (?:is|of) [\d,]+ tokens",
-    r"exceeds (?:the )?maximum allowed input length",
-    r"longer than the model'?s context length",
-    r"exceeds the limit of [\d,]+",
     r"exceeds the available context size",
-    r"exceed_context_size",
+    r"context[ _](?:length|size|window)[ _]exceeded|exceed_context_size",
     r"greater than the context length",
     r"context window exceeds limit",
-    r"exceeded model token limit",
-    r"too large for model with [\d,]+ maximum context length",
-    r"prompt has [\d,]+ tokens?,? but (?:the )?configured context size is [\d,]+",
-    r"model_context_window_exceeded",
-    r"range of input length should be",
-    r"context[ _]length[ _]exceeded",
+    r"(?:prompt|inputs?|tokens|sequence) exceeds? (?:the )?max(?:imum)?(?: \w+){0,2} length",
     r"too many tokens",
-    r"token limit exceeded",
+    r"tokens?[ _]limit[ _](?:exceeded|reached)",
     r"^\s*4(?:00|13)\s*(?:status code)?\s*\(no body\)",
 ];
 
-/// Rate limits and outages, whose texts may speak of tokens as well. They win over [`OVERFLOW`].
-const NOT_OVERFLOW: &[&str] =
-    &[r"^\s*(?:throttling|service ?unavailable)", r"rate[ _-]?limit", r"too[ _]many[ _]requests"];
+/// Rate limits, outages and what has to be paid for, whose texts may speak of tokens as well. They win over all else.
+const NOT_OVERFLOW: &[&str] = &[
+    r"^\s*(?:throttling|service ?unavailable)",
+    r"rate[ _-]?limit",
+    r"too[ _]many[ _]requests",
+    r"\bper[ _-]?(?:second|min(?:ute)?|hour|day|month)\b|\b(?:hourly|daily|weekly|monthly)\b",
+    r"\b[tr]p[mdh]\b",
+    r"\bquota\b",
+    r"\bcredits?\b|\bafford\b|\bbilling\b",
+    r"\bdeadline\b|\btimeout\b",
+];
+
+/// What an error says that is about something being too much.
+const EXCESS: &str = r"exceed|\btoo\b|(?:long|larg|great|more)(?:er)? than|>|\b(?:over|but|however|while|must|cannot|should|reduce|received|given|requested|only)\b";
 
 static OVERFLOW_SET: LazyLock<RegexSet> = LazyLock::new(|| compiled(OVERFLOW));
 static NOT_OVERFLOW_SET: LazyLock<RegexSet> = LazyLock::new(|| compiled(NOT_OVERFLOW));
+static EXCESS_SET: LazyLock<RegexSet> = LazyLock::new(|| compiled(&[EXCESS]));
 
 /// Returns true if a provider's error text says that the input is longer than the model's window.
 pub fn is_context_overflow(text: &str) -> bool {
-    OVERFLOW_SET.is_match(text) && !NOT_OVERFLOW_SET.is_match(text)
+    let says_so = OVERFLOW_SET.is_match(text) || (EXCESS_SET.is_match(text) && named_window(text).is_some());
+    says_so && !NOT_OVERFLOW_SET.is_match(text)
 }
 
 /// What of an answer with an error status is judged: the words of [`error_words`], or a short body of another form.
@@ -79,53 +82,6 @@ pub fn error_words(body: &[u8]) -> Option<String> {
     let window = error.get("n_ctx").and_then(Value::as_u64).map(|window| format!("n_ctx {window}"));
     words.extend(window.as_deref());
     (!words.is_empty()).then(|| words.join(": "))
-}
-
-/// Where providers and model servers name the window in a refusal, the surest first; the number is the only group.
-const NAMED: &[&str] = &[
-    r"tokens? ?> ?([\d,._]+\s?[km]?)\b.{0,20}max",
-    r"n_ctx\W{0,4}([\d,._]+)",
-    r"exceeds? context limit: [\d,._]+ ?\+ ?[\d,._]+ ?> ?([\d,._]+)",
-    r"maximum context length:? (?:is|of) \(?(?:only )?([\d,._]+\s?[km]?)\b",
-    r"(?:maximum )?context length (?:is|of)(?: only)? \(?([\d,._]+\s?[km]?)\b",
-    r"maximum context length:? ?\(?([\d,._]+\s?[km]?)\b",
-    r"context length \(([\d,._]+\s?[km]?)\b",
-    r"maximum (?:prompt|model|input) length (?:is|of) ([\d,._]+\s?[km]?)\b",
-    r"exceeds the maximum (?:number )?(?:of )?(?:input )?(?:tokens )?(?:allowed )?(?:of )?\(?([\d,._]+)",
-    r"maximum allowed input length (?:is|of) ([\d,._]+\s?[km]?)\b",
-    r"with ([\d,._]+) maximum context length",
-    r"(?:available |configured )?context size (?:is |of )?\(?([\d,._]+\s?[km]?)\b",
-    r"exceeds the limit of ([\d,._]+\s?[km]?)\b",
-    r"exceeded model token limit:? ([\d,._]+\s?[km]?)\b",
-    r"range of input length should be \[\d+, ?([\d,._]+)\]",
-    r"(?:must be <=|must have less than|cannot exceed) ([\d,._]+)",
-    r"context (?:window|limit) (?:is|of) (?:only )?([\d,._]+\s?[km]?)\b",
-];
-
-static NAMED_WINDOWS: LazyLock<Vec<Regex>> =
-    LazyLock::new(|| NAMED.iter().filter_map(|pattern| Regex::new(&format!("(?i){pattern}")).ok()).collect());
-
-/// No provider has a window of so many tokens: the number means something else.
-const MOST_NAMED: u64 = 100_000_000;
-
-/// The window that a refusal names, in tokens. `None`: it names none.
-pub fn named_window(text: &str) -> Option<u32> {
-    let text = text.get(..text.floor_char_boundary(MAX_READ.min(text.len())))?;
-    let named = NAMED_WINDOWS
-        .iter()
-        .filter_map(|pattern| pattern.captures(text)?.get(1).and_then(|found| number(found.as_str())));
-    named.filter(|window| (1..=MOST_NAMED).contains(window)).find_map(|window| u32::try_from(window).ok())
-}
-
-/// A number as people write it: with separators, or in thousands.
-fn number(text: &str) -> Option<u64> {
-    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-    let unit = match text.trim_end().chars().next_back() {
-        Some('k' | 'K') => 1_000,
-        Some('m' | 'M') => 1_000_000,
-        _ => 1,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// Returns true if an answer that came without an error shows an overflow all the same: the provider took more than

@@ -1,14 +1,14 @@
-//! Answers that contexts show by head and tail, as clients post them back.
+//! Messages that contexts show by head and tail, as clients post them back.
 
 use uuid::Uuid;
 
 use crate::domain::context::placeholder::{named_entry, shows_words_of};
 use crate::domain::model::message::{Block, Message, Role};
 
-/// The entry whose words an answer says that it shows by head and tail.
+/// The entry whose words a message says that it shows by head and tail.
 pub fn cut_entry(message: &Message) -> Option<Uuid> {
-    let texts = message.content.iter().filter(|_| message.role == Role::Assistant);
-    texts.into_iter().find_map(|block| match block {
+    let is_cut = matches!(message.role, Role::Assistant | Role::User);
+    message.content.iter().filter(|_| is_cut).find_map(|block| match block {
         Block::Text { text, .. } => named_entry(text),
         _ => None,
     })

@@ -29,6 +29,14 @@ const MOST_PARENTS: usize = 4;
 pub(crate) struct Carried {
     pub entry: NewEntry,
     pub branches: Vec<NewBranch>,
+    /// Entries that it shows shorter are not here: what stands in their place is shown whole.
+    pub lost_elisions: bool,
+}
+
+/// A record as it reads on another path.
+struct Here {
+    record: CompactionRecord,
+    lost_elisions: bool,
 }
 
 /// Puts the compaction behind the leaf that still holds on its path and is not on it. `loaded` is that path, `head` stands
@@ -41,7 +49,9 @@ pub(crate) async fn carry(
     loaded: &mut PathSlice,
     left: Option<&Newest>,
 ) -> Result<Option<Carried>> {
-    let Some(record) = holding(connection, tenant, head, loaded, left).await? else { return Ok(None) };
+    let Some(Here { record, lost_elisions }) = holding(connection, tenant, head, loaded, left).await? else {
+        return Ok(None);
+    };
     let mut entry = entry_of(head, record);
     if let Some(record) = entry.record.as_mut().filter(|record| record.first_kept_entry_id.is_empty()) {
         record.first_kept_entry_id = entry.head.id.to_string();
@@ -53,7 +63,7 @@ pub(crate) async fn carry(
     loaded.heads.push(entry.head.clone());
     loaded.stored.push(Arc::new(StoredEntry::unsaved(&entry, head.session_id)));
     take_up(head, loaded);
-    Ok(Some(Carried { entry, branches }))
+    Ok(Some(Carried { entry, branches, lost_elisions }))
 }
 
 /// Works the state out from the path of a leaf that was just moved.
@@ -72,7 +82,7 @@ async fn holding(
     head: &Head,
     loaded: &PathSlice,
     left: Option<&Newest>,
-) -> Result<Option<CompactionRecord>> {
+) -> Result<Option<Here>> {
     let sessions = match head.is_fork {
         true => path::sessions(&mut *connection, tenant.0, head.session_id).await?,
         false => vec![head.session_id],
@@ -97,7 +107,10 @@ async fn holding(
             // It was taken back behind a message that is not on this path: here it stays so, too.
             let cut = cut_on(connection, tenant, &sessions, &stored, record, &places).await?;
             let first_kept = cut.and_then(|cut| loaded.heads.get(cut)).map(|head| head.id.to_string());
-            return Ok(first_kept.map(|first_kept_entry_id| CompactionRecord { first_kept_entry_id, ..record.clone() }));
+            return Ok(first_kept.map(|first_kept_entry_id| Here {
+                record: CompactionRecord { first_kept_entry_id, ..record.clone() },
+                lost_elisions: false,
+            }));
         }
         let is_back = taken_back.contains(&id) || record.carries.is_some_and(|root| taken_back.contains(&root));
         let is_plain = record.reverts.is_none() && !record.closes && !record.by_handle;
@@ -109,7 +122,8 @@ async fn holding(
         if !grew_from(connection, tenant, loaded, &stored).await? {
             return Ok(None);
         }
-        return Ok(Some(CompactionRecord { carries: Some(record.carries.unwrap_or(id)), ..here }));
+        let carries = Some(record.carries.unwrap_or(id));
+        return Ok(Some(Here { record: CompactionRecord { carries, ..here.record }, ..here }));
     }
     Ok(None)
 }
@@ -169,12 +183,7 @@ async fn cut_on(
 }
 
 /// The record as it reads on this path. `None`: something of it is not here, or the path's own compaction covers more.
-fn on_path(
-    loaded: &PathSlice,
-    places: &HashMap<Uuid, usize>,
-    record: &CompactionRecord,
-    cut: usize,
-) -> Option<CompactionRecord> {
+fn on_path(loaded: &PathSlice, places: &HashMap<Uuid, usize>, record: &CompactionRecord, cut: usize) -> Option<Here> {
     let is_here = |id: &Uuid| places.contains_key(id);
     let covered = loaded.newest.as_ref().map_or(0, tail_of);
     let whole = record.anchors.iter().all(is_here) && record.chapters.iter().all(|fold| is_here(&fold.chapter));
@@ -187,7 +196,9 @@ fn on_path(
     }
     // Empty: nothing is kept, which its own id says.
     let first_kept = loaded.heads.get(cut).map(|head| head.id.to_string()).unwrap_or_default();
-    Some(CompactionRecord { elisions, first_kept_entry_id: first_kept, ..record.clone() })
+    let lost_elisions = elisions.len() < record.elisions.len();
+    let record = CompactionRecord { elisions, first_kept_entry_id: first_kept, ..record.clone() };
+    Some(Here { record, lost_elisions })
 }
 
 /// The depth from which on a compaction's view shows what is there.
@@ -210,9 +221,14 @@ async fn grew_from(
 }
 
 /// The compaction in force before a move, if nothing that covers as much has come along: the new path changes what it
-/// covers, or ends before that.
-pub(crate) fn fallen<'n>(before: Option<&'n Newest>, after: Option<&Newest>) -> Option<&'n Newest> {
-    let covers = |before: &&Newest| after.is_some_and(|after| tail_of(after) >= tail_of(before));
+/// covers or shows shorter, or ends before that.
+pub(crate) fn fallen<'n>(
+    before: Option<&'n Newest>,
+    after: Option<&Newest>,
+    carried: Option<&Carried>,
+) -> Option<&'n Newest> {
+    let lost = carried.is_some_and(|carried| carried.lost_elisions);
+    let covers = |before: &&Newest| !lost && after.is_some_and(|after| tail_of(after) >= tail_of(before));
     before.filter(|before| !before.is_revert && !covers(before))
 }
 

@@ -1,6 +1,7 @@
 //! The last resort: a context that is larger than the window is not handed out. Where no summary was ready in time, the
 //! built-in summariser writes one on the spot; no model is asked and nobody waits for one.
 
+mod cuts;
 mod plans;
 mod truncate_kept;
 

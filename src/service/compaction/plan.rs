@@ -192,10 +192,10 @@ impl LiveCompaction {
         About { tenant: self.tenant, session_id: self.row.session_id, compaction_id: Some(self.row.id) }
     }
 
-    /// Somebody asked for it, and left to the service what stays and what the summary says.
+    /// What stays and what the summary says was left to the service. One that is prepared is not for the context as it is now.
     pub(crate) fn leaves_the_choice(&self) -> bool {
         let by_caller = self.request.summary.is_some() || self.request.first_kept_entry_id.is_some();
-        self.trigger == Trigger::Manual && !by_caller
+        self.trigger != Trigger::Ahead && !by_caller
     }
 }
 
@@ -248,17 +248,18 @@ impl PlannedCompaction {
         self.plan.as_ref().ok().filter(|_| !matches!(self.strategy, Strategy::Mask | Strategy::Prune))
     }
 
-    /// There is nothing to replace, and yet the context is larger than the window: what stays has to give way. Not where
-    /// a strategy was asked for that writes no summary, nor where one masks or prunes, which replaces nothing.
+    /// There is nothing to replace, and yet the context is larger than the window: what stays has to give way.
     pub(crate) fn must_fit(&self) -> bool {
         let nothing = matches!(self.plan, Err(Reason::NothingToCompact | Reason::NoValidCutPoint));
+        nothing && self.may_fit() && self.state.account.exceeds_window(&self.settings)
+    }
+
+    /// What stays may give way where the rest is not enough. Not where a strategy was asked for that writes no summary, nor
+    /// where one masks or prunes, which replaces nothing.
+    pub(crate) fn may_fit(&self) -> bool {
         let named = self.request.strategy.is_some_and(counts);
         let shortens = matches!(self.strategy, Strategy::Mask | Strategy::Prune);
-        nothing
-            && !named
-            && !shortens
-            && self.settings.on_upstream_failure == OnUpstreamFailure::Fallback
-            && self.state.account.exceeds_window(&self.settings)
+        !named && !shortens && self.settings.on_upstream_failure == OnUpstreamFailure::Fallback
     }
 
     /// The request that the agent is working on, where the new view would not show its message behind the summary.

@@ -1,5 +1,5 @@
-//! Where an edit changes what a compaction covers, the compaction falls: the record is told again from the new path, by
-//! code, before anything of it is handed out. It stays the same compaction: no guard counts it and no list has it twice.
+//! Where an edit changes what a compaction covers or shows shorter, the compaction falls: it is told again from the new
+//! path, by code, before anything of it is handed out. It stays the same compaction: no guard counts it and no list has it twice.
 
 use std::time::Duration;
 
@@ -34,10 +34,8 @@ impl Service {
     pub(crate) async fn retell(&self, tenant: Tenant, session_id: Uuid) -> Result<bool> {
         for _ in 0..TRIES {
             let head = self.inner.heads.read(self.pool(), tenant, session_id).await?;
-            if !head.is_to_retell() {
-                return Ok(false);
-            }
-            let fitted = self.plan_again(tenant, &head).await?;
+            let Some(fallen) = head.state.retell.filter(|_| head.is_to_retell()) else { return Ok(false) };
+            let fitted = self.plan_again(tenant, &head, fallen).await?;
             if let Some(told) = committing(self.put_retold(tenant, &head, fitted)).await? {
                 return Ok(told);
             }
@@ -100,7 +98,10 @@ impl Service {
         let (branches, proof) = (new_branch(&head, entry.branch), Some(Proof::Entry(entry.head.id)));
         advance(&mut head, state, &entry)?;
         write_head(&mut transaction, tenant, &mut head, &[entry], &branches).await?;
-        self.ask_model(&mut transaction, tenant, &head, fitted.work.outline.first_kept.id).await?;
+        let outline = &fitted.work.outline;
+        if !outline.elides_only {
+            self.ask_model(&mut transaction, tenant, &head, outline.first_kept.id).await?;
+        }
         self.inner.heads.commit(transaction, tenant, session_id, proof).await?;
         self.inner.feed.touch(tenant, session_id);
         Ok(Some(true))

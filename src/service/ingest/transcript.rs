@@ -297,11 +297,11 @@ async fn depart(
     take_up(head, &loaded);
     let carried = carry(connection, tenant, head, &mut loaded, before.as_ref()).await?;
     head.state.auto_retry_at = auto_retry_at;
-    let fallen = fallen(before.as_ref(), head.state.newest.as_ref());
+    let fallen = fallen(before.as_ref(), head.state.newest.as_ref(), carried.as_ref());
     // Where no code may stand in for a model, the next compaction is made as any.
     let may = head.settings.on_upstream_failure == OnUpstreamFailure::Fallback;
     head.state.retell = fallen.filter(|_| may).map(|fallen| fallen.id);
-    if let Some(Carried { entry, branches }) = carried {
+    if let Some(Carried { entry, branches, .. }) = carried {
         if before.is_some() && fallen.is_none() {
             // It is the same view, and an answer to the one before it may still come.
             (head.state.account.sent, head.state.account.unshown) = shown;

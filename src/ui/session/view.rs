@@ -101,7 +101,7 @@ fn elided(elision: &Elision) -> Markup {
     let what = match elision.part {
         ElidedPart::Result => "The result of ",
         ElidedPart::Arguments => "The arguments of ",
-        ElidedPart::Words => "What the agent says",
+        ElidedPart::Words => "What a message says",
     };
     html! {
         span.dim {

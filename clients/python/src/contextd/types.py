@@ -358,7 +358,7 @@ class ConversionNote(TypedDict):
 
 
 ElidedPart: TypeAlias = Literal["result", "arguments", "words"]
-"""The half of a call, or the words of an answer, that an [`Elision`] is about."""
+"""The half of a call, or the words of a message, that an [`Elision`] is about."""
 
 
 class Elided(TypedDict):

@@ -1,10 +1,11 @@
 //! Long strings inside a call's arguments, shown by head and tail. The arguments stay what they are: the same JSON
 //! with the same keys, or free text where the tool takes free text.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::domain::context::placeholder::{SHORTENED, head_and_tail, is_placeholder, is_shortened_line, parts};
-use crate::domain::model::message::{Block, CallKind, Message, Opaque, Role, ToolCall};
+use crate::domain::model::compaction::{Elision, ElisionKind};
+use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall};
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_message;
 
@@ -12,26 +13,41 @@ use crate::domain::tokens::count_message;
 /// the calls apart.
 pub const ALWAYS_WHOLE: usize = 200;
 
-/// Returns true if the arguments of a call may be shown shorter. Not those of calls that the provider ran, those of
-/// calls that are sent back as a whole, and function arguments that are no JSON.
+/// An object is condensed as a whole only where it is so many times as long as each of its fields may be.
+const FIELDS_ROOM: usize = 4;
+
+/// The field that then holds it, as writers name the one argument of a call that has no fields.
+const WHOLE: &str = "input";
+
+/// Returns true if the arguments of a call may be shown shorter: writers put those that the call has by now into what they
+/// keep of its item. What the provider ran goes back as it came.
 pub fn may_shorten(call: &ToolCall) -> bool {
-    let apart = |opaque: &Opaque| {
-        matches!(opaque.value["type"].as_str(), Some("tool_use" | "function_call" | "custom_tool_call"))
-    };
-    let readable = match call.kind {
-        CallKind::Server => false,
-        CallKind::Custom => true,
-        CallKind::Function => !matches!(call.arguments, Value::String(_)),
-    };
-    readable && call.opaque.as_ref().is_none_or(apart)
+    call.kind != CallKind::Server
+}
+
+/// Shows the arguments as an elision says. Returns whether anything is shorter; doing it twice changes nothing more.
+pub fn show(call: &mut ToolCall, elision: &Elision) -> bool {
+    let Some((head, tail)) = elision.keep_chars else { return false };
+    match elision.kind {
+        ElisionKind::Mask => condense(call, head as usize, tail as usize),
+        _ => shorten(call, head as usize, tail as usize),
+    }
 }
 
 /// Shows every string of more than `head + tail` characters by its ends, where that is shorter. Returns whether there
-/// was one. Doing it twice changes nothing more.
+/// was one.
 pub fn shorten(call: &mut ToolCall, head: usize, tail: usize) -> bool {
-    if !may_shorten(call) || !shorten_value(&mut call.arguments, &call.id, head, tail) {
-        return false;
-    }
+    may_shorten(call) && shorten_value(&mut call.arguments, &call.id, head, tail) && rewrite(call)
+}
+
+/// The same where the strings are short and many: a list, or an object of many fields, of more than `head + tail`
+/// characters gives way to the ends of its JSON. It stays a list or an object.
+pub fn condense(call: &mut ToolCall, head: usize, tail: usize) -> bool {
+    may_shorten(call) && condense_value(&mut call.arguments, &call.id, head, tail) && rewrite(call)
+}
+
+/// Has the text of the arguments say what they are now.
+fn rewrite(call: &mut ToolCall) -> bool {
     if call.arguments_text.is_some() {
         call.arguments_text = Some(match &call.arguments {
             Value::String(text) => text.clone(),
@@ -108,6 +124,49 @@ fn shorten_value(value: &mut Value, call_id: &str, head: usize, tail: usize) -> 
         }
         _ => false,
     }
+}
+
+fn condense_value(value: &mut Value, call_id: &str, head: usize, tail: usize) -> bool {
+    let mut changed = match value {
+        Value::Object(fields) => {
+            fields.values_mut().filter_map(|field| condense_value(field, call_id, head, tail).then_some(())).count() > 0
+        }
+        Value::String(_) => shorten_value(value, call_id, head, tail),
+        _ => false,
+    };
+    let is_condensed = stand_in(value).is_some_and(is_placeholder);
+    if matches!(value, Value::Array(_) | Value::Object(_)) && !is_condensed {
+        let json = value.to_string();
+        let shown = head_and_tail(&json, SHORTENED, call_id, head, tail).filter(|shown| shown.len() < json.len());
+        // An object whose fields are small by now keeps them: they tell the calls apart.
+        let shown = shown.filter(|_| value.is_array() || json.len() > FIELDS_ROOM * (head + tail).max(ALWAYS_WHOLE));
+        if let Some(shown) = shown {
+            *value = match value {
+                Value::Array(_) => Value::Array(vec![shown.into()]),
+                _ => json!({ WHOLE: shown }),
+            };
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// The one text that stands in a list or an object for all that was in it.
+fn stand_in(value: &Value) -> Option<&str> {
+    match value {
+        Value::Array(list) if list.len() == 1 => list.first()?.as_str(),
+        Value::Object(fields) if fields.len() == 1 => fields.get(WHOLE)?.as_str(),
+        _ => None,
+    }
+}
+
+/// Returns true if a list or an object is what [`condense`] shows of `whole`.
+pub fn is_condensed_of(shown: &Value, whole: &Value) -> bool {
+    let same_kind = shown.is_array() == whole.is_array() && shown.is_object() == whole.is_object();
+    same_kind
+        && stand_in(shown)
+            .filter(|text| text.lines().any(is_shortened_line))
+            .is_some_and(|text| is_shown_of(text, &whole.to_string()))
 }
 
 #[cfg(test)]

@@ -243,6 +243,10 @@ fn call_value(call: &ToolCall) -> Value {
     if let Some(Opaque { format: Format::OpenaiChat, value: Value::Object(fields) }) = &call.opaque {
         let mut fields = fields.clone();
         fields.insert("id".to_owned(), call.id.as_str().into());
+        // It is named by its type, and so is what it was given.
+        if let Some(given) = fields.get_mut(&call.name) {
+            *given = call.arguments.clone();
+        }
         return Value::Object(fields);
     }
     let name = outgoing::word(&call.name, MAX_NAME);

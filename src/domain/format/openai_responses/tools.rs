@@ -68,6 +68,15 @@ impl AgentTool {
         self.input.iter().find_map(|key| call.get(*key)).cloned().unwrap_or(Value::Null)
     }
 
+    /// The call item with the arguments that the call has by now.
+    pub fn call(&self, item: &Value, arguments: &Value) -> Value {
+        let mut item = item.clone();
+        if let Some(held) = self.input.iter().find(|key| item.get(**key).is_some()).and_then(|key| item.get_mut(*key)) {
+            *held = arguments.clone();
+        }
+        item
+    }
+
     /// Reads the content of the output item, for readers other than OpenAI.
     pub fn content(&self, output: &Object) -> Vec<Block> {
         match output.get(self.outcome) {

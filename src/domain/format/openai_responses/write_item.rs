@@ -210,10 +210,10 @@ fn with_id(mut item: Value, id: &str) -> Value {
 
 fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     let kind = call_type(call);
-    if AgentTool::by_call(kind).is_some()
+    if let Some(tool) = AgentTool::by_call(kind)
         && let Some(whole) = own(call.opaque.as_ref(), FORMAT)
     {
-        return with_id(whole.clone(), &known_id(&call.id, notes));
+        return with_id(tool.call(whole, &call.arguments), &known_id(&call.id, notes));
     }
     let id = known_id(&call.id, notes);
     let name = outgoing::word(&call.name, MAX_NAME);

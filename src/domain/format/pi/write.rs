@@ -298,7 +298,11 @@ fn assistant(content: Vec<Value>, message: &Message) -> Value {
 
 fn tool_call(call: &ToolCall) -> Value {
     if let Some(opaque) = call.opaque.as_ref().filter(|opaque| opaque.format == Format::Pi) {
-        return opaque.value.clone();
+        let mut whole = opaque.value.clone();
+        if let Some(arguments) = whole.get_mut("arguments") {
+            *arguments = call.arguments.clone();
+        }
+        return whole;
     }
     // pi's arguments are objects; free text travels as the one argument that such tools have.
     let (arguments, _) = outgoing::arguments_object(call);

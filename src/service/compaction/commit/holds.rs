@@ -64,7 +64,8 @@ async fn is_basis(connection: &mut PgConnection, work: &CompactionWork, head: &H
     Ok(root_of(connection, work.tenant, head.session_id, id).await? == basis)
 }
 
-/// A compaction whose leaf has left the path, if what it summarises stands there and something behind that.
+/// A compaction whose leaf has left the path, if what it summarises stands there and something behind that, or all that it
+/// shows shorter.
 async fn moved<'r>(
     connection: &mut PgConnection,
     ready: ReadyCompaction<'r>,
@@ -88,6 +89,10 @@ async fn moved<'r>(
     let places = entries::places(&mut *connection, tenant.0, &sessions, &ids).await?;
     let places = places.iter().filter(|place| path::holds(segments, place.session_id, place.branch, place.depth));
     let elided: HashSet<Uuid> = places.map(|place| place.id).collect();
+    // What only shows results shorter would leave most of them whole.
+    if ready.work.outline.elides_only && ids.iter().any(|(_, id)| !elided.contains(id)) {
+        return Ok(None);
+    }
     let ReadyCompaction { work, outcome, draft } = ready;
     let (mut work, mut draft) = (work.into_owned(), draft.into_owned());
     work.outline.first_kept = KeptFrom { id: kept, ..first_kept };

@@ -13,10 +13,11 @@ use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::{Preset, Settings};
 use crate::domain::summary::Allowance;
+use crate::domain::tokens::accounting::{FillState, fill_state};
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
-use crate::service::compaction::force_fit::truncate_kept::{Force, KeptTruncation};
+use crate::service::compaction::force_fit::truncate_kept::{Force, KeptTruncation, may_lose_words};
 use crate::service::compaction::job::CompactRequest;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
 use crate::service::compaction::summarise::{SummaryOutcome, by_rules};
@@ -27,6 +28,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::batches;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
+use crate::store::entries;
 
 /// Share of the usable window, in percent, that kept messages and summary are to leave free: room for some turns.
 const FREE_PERCENT: u64 = 40;
@@ -84,17 +86,49 @@ impl Service {
         Ok(self.best_fit(&ground).await?.ok())
     }
 
-    /// Plans the record of a compaction that has fallen: the same, without a job. `None`: nothing can be done.
-    pub(crate) async fn plan_again(&self, tenant: Tenant, head: &Head) -> Result<Option<Fitted>> {
+    /// Plans what a compaction that has fallen is told as now, without a job. Where its summary still stands, only what it
+    /// showed shorter is shown so again, as far as that is enough. `None`: nothing can be done, or need be.
+    pub(crate) async fn plan_again(&self, tenant: Tenant, head: &Head, fallen: Uuid) -> Result<Option<Fitted>> {
         let settings = Settings::clone(&head.settings);
         if head.state.account.fills_window(&settings) {
             return Ok(None);
         }
         let mut connection = self.pool().acquire().await?;
         let loaded = view::load_view(&mut connection, tenant, &ViewOrigin::of(head), ReadMode::Heads).await?;
+        let place = view::place(&mut connection, tenant, head.session_id, fallen).await?;
+        let record = entries::record_at(&mut *connection, tenant.0, place.session_id, place.seq).await?;
         drop(connection);
+        let stands = summary_of(record.as_deref()) == summary_of(loaded.record());
         let live = LiveCompaction::without_row(tenant, head.session_id, settings.strategy);
-        Ok(self.best_fit(&Ground { live, head: head.clone(), loaded, settings }).await?.ok())
+        let ground = Ground { live, head: head.clone(), loaded, settings };
+        let elided = if stands { self.elided(&ground).await?.ok() } else { None };
+        let (now, _) = head.state.account.tokens(ground.settings.estimator);
+        let left = elided.as_ref().map_or(now, |fitted| fitted.tokens);
+        let elides = matches!(ground.settings.strategy, Strategy::Mask | Strategy::Prune);
+        if stands && (elides || fill_state(left, &ground.settings) != FillState::Red) {
+            return Ok(elided);
+        }
+        Ok(self.best_fit(&ground).await?.ok().or(elided))
+    }
+
+    /// Results and arguments shown shorter, as the session's strategy does it, and all else as it is.
+    async fn elided(&self, ground: &Ground) -> Result<std::result::Result<Fitted, Reason>> {
+        let (head, settings) = (&ground.head, &ground.settings);
+        let strategy = match settings.strategy {
+            own @ (Strategy::Auto | Strategy::Mask) => own,
+            _ => Strategy::Prune,
+        };
+        let about = ground.live.about();
+        let planned = PlannedCompaction {
+            strategy,
+            trigger: ground.live.trigger,
+            ..PlannedCompaction::unplanned(head, about, ground.loaded.clone(), settings.clone())
+        };
+        let planned = Arc::new(planned.with(Err(Reason::NothingToCompact)));
+        match self.read_and_decide(&planned).await? {
+            Ok(work) => ground.written(Tightness::Roomy, work).await,
+            Err(reason) => Ok(Err(reason)),
+        }
     }
 
     async fn best_fit(&self, ground: &Ground) -> Result<std::result::Result<Fitted, Reason>> {
@@ -177,8 +211,8 @@ impl Service {
         drop(connection);
         let pinned = &head.settings.pinned_entry_ids;
         for head in loaded.heads.iter_mut().filter(|head| !pinned.contains(&head.id)) {
-            if !head.shape.calls.is_empty() || !head.shape.results.is_empty() || head.is_answer() {
-                let words = usize::from(head.is_answer());
+            let words = usize::from(may_lose_words(head));
+            if !head.shape.calls.is_empty() || !head.shape.results.is_empty() || words > 0 {
                 let parts = (head.shape.calls.len() + head.shape.results.len() + words) as u64;
                 let least = u32::try_from(parts * LEAST_TRAFFIC).unwrap_or(u32::MAX).min(head.tokens);
                 head.tokens = least;
@@ -189,6 +223,11 @@ impl Service {
         let least = parts.total() + u64::from(account.system) + u64::from(account.tools) + LEAST_SUMMARY;
         Ok(least <= account.estimate_of(u64::from(head.settings.context_window), head.settings.estimator))
     }
+}
+
+/// The summary that a compaction shows. `None`: it shows none.
+fn summary_of(record: Option<&CompactionRecord>) -> Option<&str> {
+    record.and_then(|record| record.summary.as_deref()).filter(|summary| !summary.is_empty())
 }
 
 impl Ground {

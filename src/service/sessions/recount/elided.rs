@@ -98,8 +98,8 @@ impl ElisionRecount {
     fn arguments(&self, elision: &Elision, message: &Message) -> Option<(u32, u32)> {
         let mut call = message.tool_calls().find(|call| call.id == elision.tool_call_id)?.clone();
         let before = arguments::call_tokens(self.estimator, &call);
-        let (head, tail) = elision.keep_chars?;
-        arguments::shorten(&mut call, head as usize, tail as usize);
+        elision.keep_chars?;
+        arguments::show(&mut call, elision);
         Some((before, arguments::call_tokens(self.estimator, &call)))
     }
 }

@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::model::format::Format;
+use crate::domain::model::message::Opaque;
 
 fn call(arguments: Value) -> ToolCall {
     ToolCall {
@@ -38,23 +39,65 @@ fn short_strings_stay_whole_however_little_is_wanted() {
 }
 
 #[test]
-fn what_is_not_ours_to_change_stays() {
+fn what_the_provider_ran_stays_and_all_else_may_be_shorter() {
     let long = "long ".repeat(400);
-    let opaque = |kind: &str| Some(Opaque { format: Format::OpenaiResponses, value: json!({"type": kind}) });
+    let opaque = |format: Format, kind: &str| Some(Opaque { format, value: json!({"type": kind}) });
     let base = call(json!({"text": long}));
-    let untouched = [
-        ToolCall { kind: CallKind::Server, ..base.clone() },
-        ToolCall { opaque: opaque("shell_call"), ..base.clone() },
-        ToolCall { opaque: opaque("toolCall"), ..base.clone() },
-        ToolCall { arguments: long.as_str().into(), arguments_text: Some(long.clone()), ..base.clone() },
+    let hosted = ToolCall { kind: CallKind::Server, ..base.clone() };
+    let mut shown = hosted.clone();
+    assert!(!shorten(&mut shown, 100, 100) && !condense(&mut shown, 100, 100));
+    assert_eq!(shown, hosted);
+    let ours = [
+        ToolCall { opaque: opaque(Format::OpenaiResponses, "shell_call"), ..base.clone() },
+        ToolCall { opaque: opaque(Format::OpenaiResponses, "function_call"), ..base.clone() },
+        ToolCall { opaque: opaque(Format::Gemini, "none"), ..base.clone() },
+        ToolCall { opaque: opaque(Format::Pi, "toolCall"), ..base.clone() },
+        // Cut off in the middle: no JSON.
+        ToolCall { arguments: long.as_str().into(), arguments_text: Some(long.clone()), ..base },
     ];
-    for one in untouched {
-        let mut shown = one.clone();
-        assert!(!shorten(&mut shown, 100, 100));
-        assert_eq!(shown, one);
+    for one in ours {
+        let mut shown = one;
+        assert!(shorten(&mut shown, 100, 100), "{:?}", shown.opaque);
+        let text = shown.arguments["text"].as_str().or(shown.arguments.as_str()).unwrap();
+        assert!(is_placeholder(text), "{text}");
     }
-    let mut own = ToolCall { opaque: opaque("function_call"), ..base };
-    assert!(shorten(&mut own, 100, 100));
+}
+
+#[test]
+fn many_short_strings_give_way_to_the_ends_of_their_json() {
+    let edits: Vec<Value> = (0..5_000).map(|n| json!({"old": format!("ä{n}"), "new": format!("b{n}")})).collect();
+    let fields: serde_json::Map<String, Value> = (0..5_000).map(|n| (format!("f{n}"), json!("x"))).collect();
+    for given in [
+        json!({"path": "src/lib.rs", "edits": edits}),
+        json!(fields),
+        json!({"type": "exec", "command": (0..5_000).map(|n| format!("w{n}")).collect::<Vec<_>>(), "env": fields}),
+        json!({"deep": {"deeper": {"deepest": edits}}}),
+        json!("one word after another ".repeat(500)),
+        json!(edits),
+    ] {
+        for keep in [4_000, 1_000, 200] {
+            let mut shown = call(given.clone());
+            let by_strings = shorten(&mut shown, keep - keep / 3, keep / 3);
+            assert_eq!(by_strings, given.is_string());
+            assert!(condense(&mut shown, keep - keep / 3, keep / 3) || by_strings);
+            let text = shown.arguments.to_string();
+            assert!(text.chars().count() < 6 * keep + 400, "{keep}: {}", text.len());
+            assert_eq!(shown.arguments.is_object(), given.is_object());
+            assert!(is_shortened(&shown));
+            let once = shown.clone();
+            condense(&mut shown, keep - keep / 3, keep / 3);
+            assert_eq!(shown, once, "twice");
+        }
+    }
+    let shown = |keep: usize| {
+        let mut one = call(json!({"path": "src/lib.rs", "edits": edits}));
+        condense(&mut one, keep - keep / 3, keep / 3);
+        one.arguments
+    };
+    assert_eq!(shown(200)["path"], "src/lib.rs", "what tells the calls apart stays");
+    assert!(is_condensed_of(&shown(200)["edits"], &json!(edits)));
+    assert!(!is_condensed_of(&shown(200)["edits"], &json!(edits[1..])));
+    assert!(!is_condensed_of(&json!(["b"]), &json!(["b"])));
 }
 
 #[test]
