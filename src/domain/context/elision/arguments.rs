@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::domain::context::placeholder::{SHORTENED, head_and_tail, is_placeholder, is_shortened_line, parts};
+use crate::domain::model::links::is_made_by_code;
 use crate::domain::model::message::{Block, CallKind, Message, Opaque, Role, ToolCall};
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_message;
@@ -12,8 +13,8 @@ use crate::domain::tokens::count_message;
 /// the calls apart.
 pub const ALWAYS_WHOLE: usize = 200;
 
-/// Returns true if the arguments of a call may be shown shorter. Not those of calls that the provider ran, those of
-/// calls that are sent back as a whole, and function arguments that are no JSON.
+/// Returns true if the arguments of a call may be shown shorter. Not those of calls that the provider ran or that code
+/// of its made, those of calls that are sent back as a whole, and function arguments that are no JSON.
 pub fn may_shorten(call: &ToolCall) -> bool {
     let apart = |opaque: &Opaque| {
         matches!(opaque.value["type"].as_str(), Some("tool_use" | "function_call" | "custom_tool_call"))
@@ -23,7 +24,7 @@ pub fn may_shorten(call: &ToolCall) -> bool {
         CallKind::Custom => true,
         CallKind::Function => !matches!(call.arguments, Value::String(_)),
     };
-    readable && call.opaque.as_ref().is_none_or(apart)
+    readable && !is_made_by_code(call) && call.opaque.as_ref().is_none_or(apart)
 }
 
 /// Shows every string of more than `head + tail` characters by its ends, where that is shorter. Returns whether there

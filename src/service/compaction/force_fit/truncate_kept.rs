@@ -1,23 +1,23 @@
 //! Making a context fit that must be handed out now: what is kept of it is shortened too, where a summary of the rest
 //! is not enough or there is no rest.
 
+mod cut;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
 
+use self::cut::{cut_answer, cut_down, cut_words};
 use crate::domain::compaction::result::Reason;
-use crate::domain::context::elision::arguments::{self, ALWAYS_WHOLE, call_tokens};
+use crate::domain::context::elision;
 use crate::domain::context::view::ViewItem;
-use crate::domain::context::{elision, placeholder};
-use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
+use crate::domain::context::whole::WholeTraffic;
+use crate::domain::model::compaction::{ElidedPart, Elision};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
-use crate::domain::model::message::{Block, Message, ToolCall, ToolResult};
-use crate::domain::model::shape::ShapeKind;
+use crate::domain::model::message::ToolResult;
 use crate::domain::model::strategy::Strategy;
-use crate::domain::settings::Estimator;
-use crate::domain::tokens::count_message;
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::read::{ProposedElisions, elision_outline};
 use crate::service::compaction::work::CompactionWork;
@@ -31,8 +31,6 @@ const TARGET_PERCENT: u64 = 60;
 /// Tokens left of a result at least, by `Force`; the second is for where the first is not enough: in less, a marker
 /// would say more than the result.
 const SMALLEST: [u32; 2] = [300, 40];
-/// How many characters of a long string in arguments stay, the most first.
-const ARGUMENT_CHARS: [usize; 6] = [16_000, 8_000, 4_000, 2_000, 800, ALWAYS_WHOLE];
 
 /// A tool result that is shown, or the calls or words of an answer, and to how many tokens it is cut.
 struct KeptResult {
@@ -41,7 +39,16 @@ struct KeptResult {
     call_id: String,
     original: u32,
     tokens: u32,
+    /// Of these tokens, those that can't go.
+    whole: u32,
     goal: u64,
+}
+
+impl KeptResult {
+    /// The tokens that can go.
+    fn loose(&self) -> u32 {
+        self.tokens.saturating_sub(self.whole)
+    }
 }
 
 /// How far shortening goes.
@@ -181,15 +188,17 @@ fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> H
     let words = shown_words(planned, kept, elisions, &calls);
     traffic.extend(calls);
     let least = |shown: &[(usize, KeptResult)]| -> u64 {
-        shown.iter().map(|(_, one)| u64::from(one.tokens.saturating_sub(smallest))).sum()
+        shown.iter().map(|(_, one)| u64::from(one.loose().saturating_sub(smallest))).sum()
     };
     let ordered = if least(&traffic) < over { [words, traffic] } else { [traffic, words] };
     for (index, mut shown) in ordered.into_iter().flatten() {
-        if over == 0 || shown.tokens <= 2 * smallest {
+        let loose = u64::from(shown.loose());
+        if over == 0 || loose <= 2 * u64::from(smallest) {
             continue;
         }
-        shown.goal = u64::from(shown.tokens).saturating_sub(over).max(u64::from(smallest));
-        over = over.saturating_sub(u64::from(shown.tokens).saturating_sub(shown.goal));
+        let goal = loose.saturating_sub(over).max(u64::from(smallest));
+        over = over.saturating_sub(loose.saturating_sub(goal));
+        shown.goal = u64::from(shown.whole) + goal;
         wanted.entry(index).or_default().push(shown);
     }
     wanted
@@ -206,6 +215,7 @@ struct Spared<'a> {
     names: HashMap<&'a str, &'a str>,
     excluded: HashSet<&'a str>,
     pinned: HashSet<Uuid>,
+    whole: WholeTraffic<'a>,
 }
 
 impl<'a> Spared<'a> {
@@ -215,6 +225,7 @@ impl<'a> Spared<'a> {
             names: calls.map(|call| (call.id.as_str(), call.name.as_str())).collect(),
             excluded: planned.settings.exclude_tools.iter().map(String::as_str).collect(),
             pinned: planned.settings.pinned_entry_ids.iter().copied().collect(),
+            whole: WholeTraffic::of(&planned.loaded.heads),
         }
     }
 
@@ -234,7 +245,7 @@ fn shown_results(planned: &PlannedCompaction, kept: &[usize], present: &[Elision
     for index in kept {
         let Some(head) = heads.get(*index).filter(|head| !spared.pinned.contains(&head.id)) else { continue };
         let ids = elision::occurrences(head.shape.results.iter().map(|result| result.call_id.as_str()));
-        for result in head.shape.results.iter().filter(|result| result.kind == ShapeKind::Function) {
+        for result in head.shape.results.iter().filter(|result| !spared.whole.has_result(result)) {
             let call_id = result.call_id.as_str();
             // An elision could not tell two results of one id apart.
             if spared.is_excluded(call_id) || ids.get(call_id).is_some_and(|count| *count > 1) {
@@ -244,11 +255,11 @@ fn shown_results(planned: &PlannedCompaction, kept: &[usize], present: &[Elision
             let part = ElidedPart::Result;
             results.push((
                 *index,
-                KeptResult { part, call_id: call_id.to_owned(), original: result.tokens, tokens, goal: 0 },
+                KeptResult { part, call_id: call_id.to_owned(), original: result.tokens, tokens, whole: 0, goal: 0 },
             ));
         }
     }
-    results.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
+    results.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.loose()));
     results
 }
 
@@ -263,14 +274,15 @@ fn shown_calls(planned: &PlannedCompaction, kept: &[usize], present: &[Elision])
     let mut answers = Vec::new();
     for index in kept {
         let Some(head) = heads.get(*index).filter(|head| !spared.pinned.contains(&head.id)) else { continue };
-        if head.shape.calls.iter().any(|call| call.kind == ShapeKind::Function && !spared.is_excluded(&call.id)) {
+        if head.shape.calls.iter().any(|call| !spared.whole.has_call(call) && !spared.is_excluded(&call.id)) {
             let freed = elided.get(&head.id).copied().unwrap_or(0);
             let tokens = u32::try_from(i64::from(head.tokens) - freed).unwrap_or(0);
             let (part, call_id) = (ElidedPart::Arguments, String::new());
-            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, goal: 0 }));
+            let whole = spared.whole.result_tokens(head);
+            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, whole, goal: 0 }));
         }
     }
-    answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
+    answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.loose()));
     answers
 }
 
@@ -281,7 +293,7 @@ fn shown_words(
     present: &[Elision],
     calls: &[(usize, KeptResult)],
 ) -> Vec<(usize, KeptResult)> {
-    let pinned: HashSet<Uuid> = planned.settings.pinned_entry_ids.iter().copied().collect();
+    let spared = Spared::of(planned);
     let calls: HashSet<usize> = calls.iter().map(|(index, _)| *index).collect();
     let mut freed: HashMap<Uuid, i64> = HashMap::new();
     for elision in present {
@@ -290,123 +302,14 @@ fn shown_words(
     let mut answers = Vec::new();
     for index in kept {
         let Some(head) = planned.loaded.heads.get(*index).filter(|head| head.is_answer()) else { continue };
-        if head.kind == EntryType::Message && !pinned.contains(&head.id) && !calls.contains(index) {
+        if head.kind == EntryType::Message && !spared.pinned.contains(&head.id) && !calls.contains(index) {
             let tokens = i64::from(head.tokens) - freed.get(&head.id).copied().unwrap_or(0);
             let tokens = u32::try_from(tokens).unwrap_or(0);
             let (part, call_id) = (ElidedPart::Words, String::new());
-            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, goal: 0 }));
+            let whole = spared.whole.result_tokens(head);
+            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, whole, goal: 0 }));
         }
     }
-    answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
+    answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.loose()));
     answers
-}
-
-/// The calls of an answer with less of their long strings, and its words by head and tail where that is not enough.
-fn cut_answer(planned: &PlannedCompaction, entry_id: Uuid, message: &Message, shown: &KeptResult) -> Vec<Elision> {
-    let mut cut = cut_arguments(planned, entry_id, message, shown);
-    let freed = freed(&cut);
-    if u64::from(shown.original).saturating_sub(freed) > shown.goal {
-        let (part, call_id) = (ElidedPart::Words, String::new());
-        let words = KeptResult { part, call_id, goal: shown.goal + freed, ..*shown };
-        cut.extend(cut_words(planned, entry_id, message, &words));
-    }
-    cut
-}
-
-/// The texts of an answer by head and tail, of about as many tokens as wanted together with what else it holds.
-fn cut_words(planned: &PlannedCompaction, entry_id: Uuid, message: &Message, shown: &KeptResult) -> Option<Elision> {
-    let count = |message: &Message| u64::from(count_message(planned.settings.estimator, message).total);
-    let is_text = |block: &&Block| matches!(block, Block::Text { .. });
-    let texts = Message { content: message.content.iter().filter(is_text).cloned().collect(), ..message.clone() };
-    let (spoken, whole) = (count(&texts), count(message));
-    let goal = shown.goal.saturating_sub(whole.saturating_sub(spoken)).max(u64::from(SMALLEST[0]));
-    let chars = texts.plain_text().chars().count() as u64;
-    let keep = chars * goal * 9 / 10 / spoken.max(1) / (texts.content.len().max(1) as u64);
-    let keep = u32::try_from(keep).unwrap_or(u32::MAX);
-    let elision = Elision {
-        entry_id,
-        tool_call_id: String::new(),
-        kind: ElisionKind::Truncate,
-        part: ElidedPart::Words,
-        tokens_before: shown.original,
-        tokens_after: 0,
-        same_as: None,
-        keep_chars: Some((keep - keep / 3, keep / 3)),
-        text: None,
-    };
-    let mut cut = message.clone();
-    elision::apply(&mut cut, std::slice::from_ref(&elision));
-    let freed = u32::try_from(whole.saturating_sub(count(&cut))).unwrap_or(u32::MAX);
-    (freed > 0).then(|| Elision { tokens_after: shown.original.saturating_sub(freed), ..elision })
-}
-
-/// The calls of an answer with less and less of their long strings, until they are small enough together.
-fn cut_arguments(planned: &PlannedCompaction, entry_id: Uuid, message: &Message, shown: &KeptResult) -> Vec<Elision> {
-    let estimator = planned.settings.estimator;
-    let ids = elision::occurrences(message.tool_calls().map(|call| call.id.as_str()));
-    let may = |call: &&ToolCall| {
-        ids.get(call.id.as_str()) == Some(&1) && !planned.settings.exclude_tools.contains(&call.name)
-    };
-    let calls: Vec<(&ToolCall, u32)> =
-        message.tool_calls().filter(may).map(|call| (call, call_tokens(estimator, call))).collect();
-    let mut cut = Vec::new();
-    for chars in ARGUMENT_CHARS {
-        cut = calls.iter().filter_map(|(call, tokens)| cut_call(estimator, entry_id, call, *tokens, chars)).collect();
-        if u64::from(shown.original).saturating_sub(freed(&cut)) <= shown.goal {
-            break;
-        }
-    }
-    cut
-}
-
-fn cut_call(
-    estimator: Estimator,
-    entry_id: Uuid,
-    call: &ToolCall,
-    tokens_before: u32,
-    chars: usize,
-) -> Option<Elision> {
-    let (head, tail) = (chars - chars / 3, chars / 3);
-    let mut shown = call.clone();
-    if !arguments::shorten(&mut shown, head, tail) {
-        return None;
-    }
-    let tokens_after = call_tokens(estimator, &shown);
-    (tokens_after < tokens_before).then(|| Elision {
-        entry_id,
-        tool_call_id: call.id.clone(),
-        kind: ElisionKind::Truncate,
-        part: ElidedPart::Arguments,
-        tokens_before,
-        tokens_after,
-        same_as: None,
-        keep_chars: Some((u32::try_from(head).unwrap_or(u32::MAX), u32::try_from(tail).unwrap_or(u32::MAX))),
-        text: None,
-    })
-}
-
-/// Head and tail of a result, of about as many tokens as wanted; a marker where there is more to it than text.
-fn cut_down(planned: &PlannedCompaction, entry_id: Uuid, result: &ToolResult, shown: &KeptResult) -> Option<Elision> {
-    let cuts = shown.goal > u64::from(SMALLEST[Force::Markers as usize]);
-    let (text, keep_chars) = if cuts && result.content.iter().all(|block| matches!(block, Block::Text { .. })) {
-        let text = result.plain_text();
-        let chars = text.chars().count() as u64;
-        let keep = u32::try_from(chars * shown.goal / u64::from(shown.original.max(1)) * 9 / 10).unwrap_or(u32::MAX);
-        let (head, tail) = (keep - keep / 3, keep / 3);
-        (placeholder::truncated(&shown.call_id, &text, head as usize, tail as usize)?, Some((head, tail)))
-    } else {
-        (placeholder::marker(&shown.call_id, shown.original), None)
-    };
-    let tokens_after = elision::result_tokens(planned.settings.estimator, &shown.call_id, &text);
-    (tokens_after < shown.tokens).then(|| Elision {
-        entry_id,
-        tool_call_id: shown.call_id.clone(),
-        kind: if keep_chars.is_some() { ElisionKind::Truncate } else { ElisionKind::Mask },
-        part: ElidedPart::Result,
-        tokens_before: shown.original,
-        tokens_after,
-        same_as: None,
-        keep_chars,
-        text: None,
-    })
 }
