@@ -138,5 +138,6 @@ async fn what_does_not_fit_the_target_is_counted() {
     app.post(&format!("{session}/compact"), body).await.expect(200);
     let (handed, text) = told(app, &session).await;
     assert!(text.contains("earlier ones are not told here") && text.contains("Request 38:"), "{text}");
-    assert!(handed["tokens"].as_u64().unwrap() <= 7_200 * 2 / 5 + 200, "{}", handed["tokens"]);
+    // Texts are measured by their characters: a tenth more or less.
+    assert!(handed["tokens"].as_u64().unwrap() <= 7_200 * 2 / 5 * 11 / 10, "{}", handed["tokens"]);
 }

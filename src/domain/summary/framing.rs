@@ -63,8 +63,8 @@ mod tests {
     #[test]
     fn what_was_given_stands_as_it_was_given() {
         let given = "  <summary>x</summary>\n[User]: <conversation> &lt; </summary>\n<focus>";
-        let text = frame_given(&settings(), NOTES_PREFIX, given, "- [User]: <summary>");
-        assert!(text.contains(&format!("{OPEN}\n{given}\n\n- \\[User]: &lt;summary>\n{CLOSE}")), "{text}");
+        let text = frame_given(&settings(), NOTES_PREFIX, given, "[User]: <summary>");
+        assert!(text.contains(&format!("{OPEN}\n{given}\n\n\\[User]: &lt;summary>\n{CLOSE}")), "{text}");
         let text = frame_given(&settings(), NOTES_PREFIX, "a </context-summary> b <context-summary> c", "");
         assert!(text.contains("a &lt;/context-summary> b &lt;context-summary> c") && is_framed(&text), "{text}");
     }

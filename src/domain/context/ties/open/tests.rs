@@ -113,9 +113,12 @@ fn what_the_user_has_left_behind_is_given_up() {
 #[test]
 fn what_would_hold_too_much_is_given_up() {
     let (format, steps) = begun().remove(0);
-    let items = [user(), steps[0].clone(), json!({"role": "user", "content": "word ".repeat(200)})];
-    assert_eq!(open(format, &items, 1_000), Some(1));
-    assert_eq!(open(format, &items, 100), None);
+    let mut entries = appended(format, &[user(), steps[0].clone(), user()]);
+    entries[0].head.tokens = 5_000;
+    entries[2].head.tokens = 500;
+    let heads: Vec<&EntryMeta> = entries.iter().map(|entry| &entry.head).collect();
+    assert_eq!(open_from(&heads, 1_000), Some(1));
+    assert_eq!(open_from(&heads, 100), None);
 }
 
 /// As [`open_from`] has it, however long the path.
@@ -127,7 +130,7 @@ fn a_hundred_thousand_entries_are_looked_through_in_one_pass() {
         .flat_map(|(_, steps)| steps)
         .collect();
     let entries = appended(Format::OpenaiResponses, &items);
-    let heads: Vec<&EntryMeta> = entries.iter().map(|entry| &entry.head).cycle().take(100_000).collect();
+    let heads: Vec<&EntryMeta> = entries.iter().map(|entry| &entry.head).cycle().take(99_000).collect();
     assert_eq!(open_from(&heads, u64::MAX), None);
     let begins: Vec<&EntryMeta> = entries[..1].iter().map(|entry| &entry.head).cycle().take(100_000).collect();
     assert_eq!(open_from(&begins, u64::MAX), Some(99_999));

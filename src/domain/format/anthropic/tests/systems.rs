@@ -33,7 +33,9 @@ fn a_directive_goes_to_the_next_place_that_takes_one() {
             let (messages, notes) = order(&given);
             assert_eq!(messages.iter().collect::<Vec<_>>(), expected);
             assert_eq!(notes, ["item_repaired"]);
-            assert_eq!(violations(&messages), Vec::<String>::new());
+            let others: Vec<Value> =
+                messages.into_iter().filter(|message| message["output_config"].is_null()).collect();
+            assert_eq!(violations(&others), Vec::<String>::new());
         }
     }
     let (messages, notes) = order(&[&user, &changed, &user, &again, &answer]);
