@@ -10,3 +10,4 @@ pub mod thinking;
 pub mod ties;
 pub mod timeline;
 pub mod view;
+pub mod whole;

@@ -159,6 +159,11 @@ impl Settings {
         self.target_tokens.unwrap_or((usable - usable / 4).max(1))
     }
 
+    /// The most that something open may hold of the context, as far as it is left whole: half of the usable window.
+    pub fn most_open(&self) -> u64 {
+        u64::from(self.usable() / 2)
+    }
+
     /// The size that a record brings the context to: `target_tokens`, or 0.35 of the window, and no more than half of what
     /// is usable.
     pub fn record_target(&self) -> u32 {

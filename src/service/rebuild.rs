@@ -1,5 +1,6 @@
 //! Rebuilding: the context that a provider is sent.
 
+mod leading;
 mod left_out;
 mod numbers;
 mod prefix;
@@ -8,8 +9,8 @@ use std::collections::HashSet;
 
 use anyhow::Context as _;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -25,7 +26,6 @@ use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::openai_responses::ItemIds;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::compaction::ElidedPart;
-use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 use crate::domain::model::json as domain_json;
 use crate::domain::model::json::mend_surrogates;
@@ -41,6 +41,7 @@ use crate::service::core::offload::{in_place, offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin, view_origin};
+use leading::lead_system;
 use left_out::{UnsentResults, WrittenContext, unsaid};
 use numbers::{TaskNumbers, chapter_texts};
 
@@ -408,13 +409,13 @@ fn write(
     let mut pieces = pairing::pieces(view, &loaded.heads, source, summary, format, &mut notes);
     put_running(&mut pieces, loaded, view);
     let system = system.map(|given| in_form_of(given, format)).transpose()?.flatten();
-    let shown = pieces.len();
     let mut led: Vec<usize> = pieces.iter().map_while(Piece::entry).collect();
     let system = match format {
         Format::Anthropic | Format::Gemini => lead_system(&mut pieces, &loaded.heads, system, format)?,
         _ => system,
     };
-    led.truncate(shown - pieces.len());
+    let stayed: HashSet<usize> = pieces.iter().filter_map(Piece::entry).collect();
+    led.retain(|entry| !stayed.contains(entry));
     let changes = thinking::Changes { model_since: how.model_since, shortened: shortened(view) };
     thinking::settle(&mut pieces, &loaded.heads, policy, format, &changes, &mut notes);
     let messages = match format {
@@ -503,54 +504,6 @@ fn in_form_of(given: Box<RawValue>, format: Format) -> Result<Option<Box<RawValu
         Some(other) => {
             let text = serde_json::to_string(&other).context("a system prompt")?;
             Ok(Some(RawValue::from_string(text).context("a system prompt")?))
-        }
-    }
-}
-
-/// Takes leading system messages out of the pieces: this provider has them beside the messages.
-fn lead_system(
-    pieces: &mut Vec<Piece<'_>>,
-    heads: &[EntryMeta],
-    given: Option<Box<RawValue>>,
-    format: Format,
-) -> Result<Option<Box<RawValue>>> {
-    let texts: Vec<String> = pieces.iter().map_while(|piece| system_text(piece, heads)).collect();
-    if texts.is_empty() {
-        return Ok(given);
-    }
-    pieces.drain(..texts.len());
-    let block = |text: &str| match format {
-        Format::Gemini => json!({"text": text}),
-        _ => json!({"type": "text", "text": text}),
-    };
-    let given = given.and_then(|given| domain_json::parse_lenient(given.get()).ok()).unwrap_or_default();
-    let mut blocks = match given {
-        Value::Null => Vec::new(),
-        Value::Array(blocks) if format == Format::Anthropic => blocks,
-        Value::Object(mut content) if format == Format::Gemini => match content.shift_remove("parts") {
-            Some(Value::Array(parts)) => parts,
-            _ => Vec::new(),
-        },
-        other => format::system::texts(&other).into_iter().map(block).collect(),
-    };
-    let said = texts.iter().filter(|text| !text.trim().is_empty());
-    blocks.extend(said.map(|text| block(text)));
-    let system = match format {
-        Format::Gemini => json!({"parts": blocks}),
-        _ => Value::Array(blocks),
-    };
-    let text = serde_json::to_string(&system).context("system blocks")?;
-    Ok(Some(RawValue::from_string(text).context("system blocks")?))
-}
-
-/// Returns the text of a system message; `None` for any other piece.
-fn system_text(piece: &Piece<'_>, heads: &[EntryMeta]) -> Option<String> {
-    let is_system = |role| matches!(role, Role::System | Role::Developer);
-    match piece {
-        Piece::Message { message, .. } => is_system(message.role).then(|| message.plain_text()),
-        Piece::Verbatim { entry, item } => {
-            heads.get(*entry)?.role.filter(|role| is_system(*role))?;
-            Some(format::read_message(Format::Anthropic, item).ok()??.plain_text())
         }
     }
 }

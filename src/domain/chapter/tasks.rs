@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::context::ties::ties;
+use crate::domain::context::ties::{open_from, ties};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::ShownFold;
@@ -204,8 +204,10 @@ fn parted(spans: &[TaskSpan], heads: &[EntryMeta]) -> Vec<(usize, usize)> {
         }
     }
     let of = |index: usize| span_of.get(index).copied().unwrap_or(usize::MAX);
-    let heads: Vec<&EntryMeta> = heads.iter().collect();
-    let mut parted: Vec<(usize, usize)> = ties(&heads).into_iter().map(|tie| (of(tie.first), of(tie.last))).collect();
+    let entries: Vec<&EntryMeta> = heads.iter().collect();
+    let mut parted: Vec<(usize, usize)> = ties(&entries).into_iter().map(|tie| (of(tie.first), of(tie.last))).collect();
+    let open = open_from(&entries, u64::MAX).map(|open| (of(open), of(entries.len().saturating_sub(1))));
+    parted.extend(open);
     parted.retain(|(call, result)| call != result);
     parted.sort_unstable();
     parted.dedup();

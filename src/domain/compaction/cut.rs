@@ -1,6 +1,6 @@
 //! Where a compaction cuts: pi 0.87's rules, and one of our own, that nothing is parted which is tied together.
 
-use crate::domain::context::ties::{ties, ties_from};
+use crate::domain::context::ties::{open_from, ties, ties_from};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
@@ -16,26 +16,32 @@ pub struct Cut {
 
 /// Walks back from the end until `keep_recent_tokens` are gathered and cuts at the first place from there on where
 /// a context may begin; at the newest such place before, where there is none after. Invisible entries directly
-/// before the cut are kept with it. Entries that are smaller than that together are cut at their first place.
-/// `None`: no place will do.
-pub fn cut_point(entries: &[&EntryMeta], keep_recent_tokens: u32) -> Option<Cut> {
-    let place = match budget_start(entries, keep_recent_tokens) {
-        None => *valid_places(entries, 0).first()?,
-        Some(start) => match valid_places(entries, start).first() {
-            Some(place) => *place,
-            None => last_valid_before(entries, start)?,
-        },
+/// before the cut are kept with it. Entries that are smaller than that together are cut at their first place. What is
+/// open is kept while it takes no more than `most_open` tokens. `None`: no place will do.
+pub fn cut_point(entries: &[&EntryMeta], keep_recent_tokens: u32, most_open: u64) -> Option<Cut> {
+    let last = last_place(entries, most_open);
+    let start = budget_start(entries, keep_recent_tokens).unwrap_or(0);
+    let place = match valid_places(entries, start).first() {
+        Some(place) if *place <= last => *place,
+        _ => last_valid_before(entries, start.min(last + 1))?,
     };
     Some(cut_at(entries, place))
 }
 
+/// The last place that parts nothing open from what is still to come for it.
+fn last_place(entries: &[&EntryMeta], most_open: u64) -> usize {
+    open_from(entries, most_open).unwrap_or(entries.len())
+}
+
 /// As [`cut_point`], with the newest `messages` kept, and more where a context can't begin with the first of them.
 /// Instructions are not counted.
-pub fn cut_by_messages(entries: &[&EntryMeta], messages: u32) -> Option<Cut> {
+pub fn cut_by_messages(entries: &[&EntryMeta], messages: u32, most_open: u64) -> Option<Cut> {
     let counted = |head: &EntryMeta| head.is_visible() && !matches!(head.role, Some(Role::System | Role::Developer));
     let newest = entries.iter().enumerate().rev().filter(|(_, head)| counted(head));
     let start = newest.take(messages.max(1) as usize).map(|(place, _)| place).last()?;
-    let place = last_valid_before(entries, start + 1).or_else(|| valid_places(entries, 0).first().copied())?;
+    let last = last_place(entries, most_open);
+    let first = || valid_places(entries, 0).first().copied().filter(|place| *place <= last);
+    let place = last_valid_before(entries, start.min(last) + 1).or_else(first)?;
     Some(cut_at(entries, place))
 }
 
@@ -81,22 +87,12 @@ fn adds_context(head: &EntryMeta) -> bool {
 }
 
 fn turn_start(entries: &[&EntryMeta], from: usize) -> Option<usize> {
-    entries.iter().take(from + 1).rposition(|head| starts_turn(head))
-}
-
-/// Returns true if a turn begins here: with something that is not the agent's own doing.
-pub fn starts_turn(head: &EntryMeta) -> bool {
-    let by_role = match head.role {
-        Some(Role::User) => head.shape.results.is_empty(),
-        Some(Role::BashExecution | Role::Custom | Role::BranchSummary) => true,
-        _ => false,
-    };
-    head.is_visible() && (by_role || head.kind == EntryType::Chapter)
+    entries.iter().take(from + 1).rposition(|head| head.starts_turn())
 }
 
 fn starts_context(head: &EntryMeta) -> bool {
     let answers = matches!(head.role, Some(Role::Assistant | Role::CompactionSummary));
-    !head.shape.in_chapter && (starts_turn(head) || (head.is_visible() && answers))
+    !head.shape.in_chapter && (head.starts_turn() || (head.is_visible() && answers))
 }
 
 /// Why a context can't be cut before an entry, and the nearest one before which it can.
@@ -111,15 +107,18 @@ pub struct CutFault {
 ///
 /// # Errors
 /// What the cut would part, or that no context begins with such an entry.
-pub fn check_cut(entries: &[&EntryMeta], first_kept: usize) -> Result<(), CutFault> {
+pub fn check_cut(entries: &[&EntryMeta], first_kept: usize, most_open: u64) -> Result<(), CutFault> {
     let shown = entries.iter().skip(first_kept).position(|head| adds_context(head)).map(|behind| first_kept + behind);
-    let places = valid_places(entries, 0);
+    let last = last_place(entries, most_open);
+    let mut places = valid_places(entries, 0);
+    places.retain(|place| *place <= last);
     let Err(after) = places.binary_search(&shown.unwrap_or(entries.len())) else { return Ok(()) };
     let parting = ties(entries).into_iter().filter(|tie| tie.first < first_kept && first_kept <= tie.last).min();
     let in_chapter = entries.get(first_kept).is_some_and(|head| head.shape.in_chapter);
     let why = match parting {
         _ if in_chapter => "would part a chapter from what it keeps",
         Some(tie) => tie.kind.parting(),
+        None if first_kept > last => "would part what is not ended from what is still to come for it",
         None => "is nothing that a context can begin with",
     };
     // Before the first message there is nothing to take the place of.

@@ -67,7 +67,7 @@ impl FixedParts {
         let stays = verbatim(path, newest, settings);
         let entries: Vec<(usize, u64)> = view.iter().filter_map(|item| entry(path, item)).collect();
         let heads: Vec<&EntryMeta> = entries.iter().filter_map(|(index, _)| path.get(*index)).collect();
-        let tail = cut_point(&heads, 0).map_or(0, |cut| cut.first_kept);
+        let tail = cut_point(&heads, 0, settings.most_open()).map_or(0, |cut| cut.first_kept);
         let mut parts = FixedParts::default();
         for (at, ((index, tokens), head)) in entries.iter().zip(&heads).enumerate() {
             let part = match head.role {

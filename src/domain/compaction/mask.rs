@@ -8,11 +8,10 @@ use uuid::Uuid;
 use crate::domain::context::elision::{occurrences, result_tokens};
 use crate::domain::context::pairing;
 use crate::domain::context::placeholder::marker;
-use crate::domain::context::ties::made_by_code;
 use crate::domain::context::view::ViewItem;
+use crate::domain::context::whole::WholeTraffic;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::entry::EntryMeta;
-use crate::domain::model::shape::ShapeKind;
 use crate::domain::settings::Settings;
 
 /// Plan of a masking: what it would do to a view.
@@ -89,7 +88,7 @@ fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryMeta]) -> Vec<Maskabl
     let mut shown = Vec::new();
     // What answers no call goes out in no context.
     let unanswered = pairing::unanswered(view, path);
-    let by_code = made_by_code(path);
+    let whole = WholeTraffic::of(path);
     for item in view {
         let ViewItem::Entry { index, elisions } = item else { continue };
         let Some(head) = path.get(*index) else { continue };
@@ -99,8 +98,7 @@ fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryMeta]) -> Vec<Maskabl
         let ids = occurrences(head.shape.results.iter().map(|result| result.call_id.as_str()));
         for (slot, result) in head.shape.results.iter().enumerate() {
             let call_id = result.call_id.as_str();
-            let is_fixed = by_code.contains(call_id) || unanswered.contains(&(*index, slot));
-            if result.kind != ShapeKind::Function || is_fixed {
+            if whole.has_result(result) || unanswered.contains(&(*index, slot)) {
                 continue;
             }
             let earlier = earlier.get(call_id);

@@ -4,7 +4,7 @@ mod standing;
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::cut::{Cut, cut_by_messages, cut_point, starts_turn};
+use super::cut::{Cut, cut_by_messages, cut_point};
 use crate::domain::compaction::result::Reason;
 use crate::domain::context::ties::ties;
 use crate::domain::context::view::{NewestCompaction, anchor_indexes, visible_indexes};
@@ -126,11 +126,11 @@ pub fn verbatim(path: &[EntryMeta], newest: Option<NewestCompaction<'_>>, settin
 /// The cut by tokens, or by messages where the preset says so. A tail of few but large messages is cut by tokens all the
 /// same: it would leave no room for the summary and what comes next.
 fn kept_tail(entries: &[&EntryMeta], settings: &Settings) -> Option<Cut> {
-    let by_tokens = cut_point(entries, settings.keep_recent_tokens)?;
+    let by_tokens = cut_point(entries, settings.keep_recent_tokens, settings.most_open())?;
     if !settings.keeps_messages() {
         return Some(by_tokens);
     }
-    let by_messages = cut_by_messages(entries, settings.preserve_recent)?;
+    let by_messages = cut_by_messages(entries, settings.preserve_recent, settings.most_open())?;
     if by_tokens.first_kept <= by_messages.first_kept {
         return Some(by_tokens);
     }
@@ -140,7 +140,7 @@ fn kept_tail(entries: &[&EntryMeta], settings: &Settings) -> Option<Cut> {
     if tokens <= u64::from(most) {
         Some(by_messages)
     } else {
-        cut_point(entries, most.max(settings.keep_recent_tokens))
+        cut_point(entries, most.max(settings.keep_recent_tokens), settings.most_open())
     }
 }
 
@@ -199,7 +199,7 @@ pub(super) fn required(path: &[EntryMeta], end: usize, settings: &Settings) -> B
     let visible = || before.iter().enumerate().filter(|(_, head)| head.is_visible());
     let mut anchors = anchor_indexes(path, &settings.pinned_entry_ids, end);
     if settings.anchor_first_user {
-        let by_user = |head: &EntryMeta| head.is_by_user(&settings.agents) && starts_turn(head);
+        let by_user = |head: &EntryMeta| head.is_by_user(&settings.agents) && head.starts_turn();
         anchors.extend(visible().find(|(_, head)| by_user(head)).map(|(index, _)| index));
         // Of an older entry it is not known whether the user speaks behind what a harness says first.
         let surely = |head: &EntryMeta| by_user(head) && !head.shape.begins_by_harness;

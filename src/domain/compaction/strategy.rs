@@ -19,6 +19,7 @@ use crate::domain::compaction::result::Reason;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
 use units::Units;
 
 pub use crate::domain::model::strategy::counts;
@@ -38,7 +39,7 @@ pub fn select(strategy: Strategy, choice: &Choice<'_>) -> Result<Plan, Reason> {
         return Err(Reason::EmptySession);
     }
     let required = required(choice.path, choice.path.len(), choice.settings);
-    let units = Units::of(choice.path, choice.items, &required);
+    let units = Units::of(choice.path, choice.items, &required, choice.settings.most_open());
     let stays = match strategy {
         Strategy::Sliding => sliding::select(&units, choice.room),
         Strategy::Smart => smart::select(&units, choice),
@@ -47,10 +48,10 @@ pub fn select(strategy: Strategy, choice: &Choice<'_>) -> Result<Plan, Reason> {
     plan(choice, &units, &stays)
 }
 
-/// Where the newest `messages` of a view begin, calls and results kept whole: an index into the items. Instructions are
+/// Where the newest `preserve_recent` messages of a view begin, calls and results kept whole: an index into the items. Instructions are
 /// not counted.
-pub fn tail_start(path: &[EntryMeta], items: &[ShownMessage], messages: u32) -> usize {
-    Units::of(path, items, &BTreeSet::new()).tail_start(messages)
+pub fn tail_start(path: &[EntryMeta], items: &[ShownMessage], settings: &Settings) -> usize {
+    Units::of(path, items, &BTreeSet::new(), settings.most_open()).tail_start(settings.preserve_recent)
 }
 
 /// Turns the choice into a plan: what stays and is followed by nothing that goes is the kept tail, the rest are anchors.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::placeholder::{duplicate, marker, replaced, truncated, truncated_words};
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::format::Format;
-use crate::domain::model::message::{Block, Message, Role, ToolResult};
+use crate::domain::model::message::{Block, CallKind, Message, Role, ToolResult};
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_message;
 
@@ -45,7 +45,7 @@ pub fn merge(previous: &[Elision], new: &[Elision]) -> Vec<Elision> {
 }
 
 /// Shows the named results, arguments and words of a message as their elisions say. Call id, name and error flag stay, and
-/// so does thinking but where the words are to stand without it.
+/// so do thinking, but where the words are to stand without it, and what a provider ran itself.
 pub fn apply(message: &mut Message, elisions: &[Elision]) {
     let by_call: HashMap<(&str, ElidedPart), &Elision> =
         elisions.iter().map(|one| ((one.tool_call_id.as_str(), one.part), one)).collect();
@@ -54,7 +54,7 @@ pub fn apply(message: &mut Message, elisions: &[Elision]) {
     }
     for block in &mut message.content {
         match block {
-            Block::ToolResult(result) => {
+            Block::ToolResult(result) if result.kind != CallKind::Server => {
                 if let Some(elision) = by_call.get(&(result.tool_call_id.as_str(), ElidedPart::Result)) {
                     apply_to_result(result, elision);
                 }

@@ -3,9 +3,14 @@
 //! - a call and its results, whichever was posted first;
 //! - what names by its id what it rests on: a provider's own call and its result, a call and the program that made it, an
 //!   approval and what was approved ([`Links`](crate::domain::model::links::Links));
-//! - an answer and the reasoning that it begins with.
+//! - an answer and the reasoning that it begins with;
+//! - what a provider has begun and not ended, and the end of the path ([`open_from`]).
 
-use std::collections::{HashMap, HashSet};
+mod open;
+
+use std::collections::HashMap;
+
+pub use open::open_from;
 
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::shape::{CallRef, ShapeKind, is_generated_id};
@@ -79,13 +84,6 @@ pub fn ties_from(entries: &[&EntryMeta], base: usize) -> TailTies {
     let mut within = tying.finish();
     within.extend(reasoned(tail).map(|tie| Tie { first: base + tie.first, last: base + tie.last, ..tie }));
     TailTies { within, across }
-}
-
-/// The ids of the calls that code of the provider made. It may run that code again, and is to get the same results: they
-/// stay as they are, as long as they stay.
-pub fn made_by_code(path: &[EntryMeta]) -> HashSet<&str> {
-    let by_code = path.iter().filter(|head| !head.shape.links.needs.is_empty());
-    by_code.flat_map(|head| &head.shape.calls).map(|call| call.id.as_str()).collect()
 }
 
 /// The ids that an entry stands for.

@@ -50,6 +50,16 @@ impl EntryMeta {
         self.is_by_user(agents) && (self.shape.results.is_empty() || self.shape.mixed) && !self.shape.chapter_task
     }
 
+    /// Says that a turn begins here: with something that is not the agent's own doing.
+    pub fn starts_turn(&self) -> bool {
+        let by_role = match self.role {
+            Some(Role::User) => self.shape.results.is_empty(),
+            Some(Role::BashExecution | Role::Custom | Role::BranchSummary) => true,
+            _ => false,
+        };
+        self.is_visible() && (by_role || self.kind == EntryType::Chapter)
+    }
+
     /// Says that it is an instruction rather than history: not counted among the newest messages.
     pub fn is_instruction(&self) -> bool {
         matches!(self.role, Some(Role::System | Role::Developer))

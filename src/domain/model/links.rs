@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::format::Format;
 use super::json::is_default;
-use super::message::{Block, CallKind, Message, Opaque};
+use super::message::{Block, CallKind, Message, Opaque, ToolCall};
 
 /// The ids that an entry stands for, and those that it rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -19,10 +19,22 @@ pub struct Links {
     pub opens: Vec<String>,
     #[serde(skip_serializing_if = "is_default")]
     pub needs: Vec<String>,
+    /// Of those that it rests on, the ones for which nothing more is to come: a program has its output.
+    #[serde(skip_serializing_if = "is_default")]
+    pub closes: Vec<String>,
+}
+
+/// Where a call or its result says what code made it.
+const CALLERS: [&str; 2] = ["/caller/tool_id", "/caller/caller_id"];
+
+/// Returns true if code of the provider made the call.
+pub fn is_made_by_code(call: &ToolCall) -> bool {
+    let names = |opaque: &Opaque| CALLERS.iter().any(|pointer| text(&opaque.value, pointer).is_some());
+    call.opaque.as_ref().is_some_and(names)
 }
 
 impl Links {
-    pub const NONE: Links = Links { opens: Vec::new(), needs: Vec::new() };
+    pub const NONE: Links = Links { opens: Vec::new(), needs: Vec::new(), closes: Vec::new() };
 
     pub fn of(message: &Message) -> Links {
         let mut links = Links::NONE;
@@ -33,14 +45,12 @@ impl Links {
     fn add(&mut self, block: &Block) {
         match block {
             Block::ToolCall(call) => {
-                self.add_named(call.opaque.as_ref(), &["/caller/tool_id", "/caller/caller_id"]);
+                self.add_named(call.opaque.as_ref(), &CALLERS);
                 if call.kind == CallKind::Server {
                     self.add_named(call.opaque.as_ref(), &["/approval_request_id"]);
                 }
             }
-            Block::ToolResult(result) => {
-                self.add_named(result.opaque.as_ref(), &["/caller/tool_id", "/caller/caller_id"])
-            }
+            Block::ToolResult(result) => self.add_named(result.opaque.as_ref(), &CALLERS),
             Block::Raw(opaque) if opaque.format == Format::OpenaiResponses => self.add_item(opaque),
             _ => {}
         }
@@ -50,7 +60,10 @@ impl Links {
     fn add_item(&mut self, item: &Opaque) {
         let kind = text(&item.value, "/type").unwrap_or_default();
         match text(&item.value, "/call_id") {
-            Some(id) if kind.ends_with("_output") => self.needs.push(id.to_owned()),
+            Some(id) if kind.ends_with("_output") => {
+                self.needs.push(id.to_owned());
+                self.closes.push(id.to_owned());
+            }
             Some(id) => self.opens.push(id.to_owned()),
             None => {}
         }

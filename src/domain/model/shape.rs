@@ -190,7 +190,7 @@ impl Shape {
         shape.speaker = message.name().filter(|_| message.role == Role::User).map(name_of);
         shape.links = Links::of(message);
         if matches!(message.role, Role::System | Role::Developer) {
-            shape.opening = opening(&configured(message).unwrap_or_else(|| message.plain_text()));
+            shape.opening = standing_for(message);
         }
         shape.mixed = !shape.results.is_empty() && shape.results.len() < message.content.len();
         shape
@@ -213,6 +213,36 @@ impl Shape {
 /// Says no id of its call, which is found by place and name.
 fn is_unnamed(result: &ToolResult) -> bool {
     result.tool_call_id.is_empty() && result.kind != CallKind::Server
+}
+
+/// Of what kind a system message is: by how it begins, and by the tools and the fields that it changes.
+fn standing_for(message: &Message) -> u32 {
+    let tools = changed_tools(message);
+    let fields = message.opaque.as_ref().and_then(|opaque| opaque.value.get("output_config")?.as_object());
+    match (configured(message), tools.is_empty() && fields.is_none_or(|fields| fields.is_empty())) {
+        (Some(configured), _) => opening(&configured),
+        (None, true) => opening(&message.plain_text()),
+        (None, false) => {
+            let fields = fields.into_iter().flatten().map(|(key, _)| key.as_str());
+            let begins = opening(&message.plain_text()).to_string();
+            let all: Vec<&str> = tools.iter().map(String::as_str).chain(fields).chain([begins.as_str()]).collect();
+            digest(&all.join("\n"))
+        }
+    }
+}
+
+/// The tools that a message adds or takes away, in order.
+fn changed_tools(message: &Message) -> Vec<String> {
+    let changed = message.content.iter().filter_map(|block| match block {
+        Block::Raw(opaque) if matches!(opaque.value["type"].as_str(), Some("tool_addition" | "tool_removal")) => {
+            let named = |pointer| opaque.value.pointer(pointer).and_then(serde_json::Value::as_str).map(str::to_owned);
+            Some(named("/tool/name").or_else(|| named("/name")).unwrap_or_else(|| opaque.value.to_string()))
+        }
+        _ => None,
+    });
+    let mut changed: Vec<String> = changed.collect();
+    changed.sort_unstable();
+    changed
 }
 
 /// The name and the fields of a change of the configuration: the newest for the same fields holds.
@@ -241,8 +271,11 @@ fn opening(text: &str) -> u32 {
             line.split_whitespace().map(word).filter(|word| !word.is_empty()).take(WORDS).collect::<Vec<_>>().join(" ")
         }
     };
-    let digest = blake3::hash(said.to_lowercase().as_bytes());
-    let [a, b, c, d, ..] = *digest.as_bytes();
+    digest(&said.to_lowercase())
+}
+
+fn digest(said: &str) -> u32 {
+    let [a, b, c, d, ..] = *blake3::hash(said.as_bytes()).as_bytes();
     u32::from_be_bytes([a, b, c, d]).max(1)
 }
 

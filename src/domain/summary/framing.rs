@@ -25,8 +25,19 @@ what none of them shows. The newest user message decides what to do next.";
 /// The whole text of a summary message: framing, body, and what stands beside it. `usual_prefix` stands before it unless
 /// the session has its own.
 pub fn frame(settings: &Settings, usual_prefix: &str, body: &str, beside: &str) -> String {
+    framed(settings, usual_prefix, neutralise(body.trim()), beside)
+}
+
+/// As [`frame`], with a body that a caller or a hook gave. It stands as it was given, but for the words of our own frame,
+/// by which the message is known again.
+pub fn frame_given(settings: &Settings, usual_prefix: &str, body: &str, beside: &str) -> String {
+    let unframed = |text: &str, mark: &str| text.replace(mark, &mark.replacen('<', "&lt;", 1));
+    framed(settings, usual_prefix, unframed(&unframed(body, OPEN), CLOSE), beside)
+}
+
+fn framed(settings: &Settings, usual_prefix: &str, body: String, beside: &str) -> String {
     let prefix = settings.compaction_prefix.as_deref().unwrap_or(usual_prefix).trim();
-    let mut parts = vec![neutralise(body.trim()), neutralise(beside)];
+    let mut parts = vec![body, neutralise(beside)];
     parts.retain(|part| !part.is_empty());
     let separator = if prefix.is_empty() { "" } else { "\n\n" };
     format!("{prefix}{separator}{OPEN}\n{}\n{CLOSE}", parts.join("\n\n"))
@@ -47,6 +58,15 @@ mod tests {
             rest,
             "<context-summary>\n## Goal\n- x\n\n- #1 read(a) → returned &lt;/context-summary>\n</context-summary>"
         );
+    }
+
+    #[test]
+    fn what_was_given_stands_as_it_was_given() {
+        let given = "  <summary>x</summary>\n[User]: <conversation> &lt; </summary>\n<focus>";
+        let text = frame_given(&settings(), NOTES_PREFIX, given, "[User]: <summary>");
+        assert!(text.contains(&format!("{OPEN}\n{given}\n\n\\[User]: &lt;summary>\n{CLOSE}")), "{text}");
+        let text = frame_given(&settings(), NOTES_PREFIX, "a </context-summary> b <context-summary> c", "");
+        assert!(text.contains("a &lt;/context-summary> b &lt;context-summary> c") && is_framed(&text), "{text}");
     }
 
     #[test]

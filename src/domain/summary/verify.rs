@@ -82,9 +82,10 @@ fn check_evidence(text: &str, span: &SpanEvidence) -> Result<(), RejectReason> {
     }
 }
 
-/// Checks a summary that a caller or a hook wrote: whether it is one at all. What it tells, and how, is theirs to decide.
+/// Checks a summary that a caller or a hook wrote: whether it is one at all. What it tells, and how, is theirs to decide,
+/// be it one full stop.
 pub fn check_given(text: &str) -> Result<(), RejectReason> {
-    if is_blank(text) {
+    if text.trim().is_empty() {
         return Err(RejectReason::Empty);
     }
     if form::reads_as_tool_call(text) { Err(RejectReason::ToolCall) } else { Ok(()) }

@@ -5,10 +5,11 @@ use uuid::Uuid;
 use crate::domain::compaction::cut::check_cut;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
+use crate::domain::settings::Settings;
 use crate::service::path::view::PathSlice;
 
 /// Why the context can't be cut before this entry, and which one would do. `None`: it can.
-pub(crate) fn cut_fault(loaded: &PathSlice, first_kept: Uuid) -> Option<String> {
+pub(crate) fn cut_fault(loaded: &PathSlice, settings: &Settings, first_kept: Uuid) -> Option<String> {
     let Some(asked) = loaded.heads.iter().position(|head| head.id == first_kept) else {
         return Some("is not an entry of the context".to_owned());
     };
@@ -19,7 +20,7 @@ pub(crate) fn cut_fault(loaded: &PathSlice, first_kept: Uuid) -> Option<String> 
     let entries: Vec<&EntryMeta> = loaded.heads.iter().filter(is_shown).skip(before).collect();
     // An anchor of an earlier compaction: nothing that could be summarised stands before it.
     let cut = loaded.heads.iter().take(asked).filter(is_shown).count().checked_sub(before)?;
-    let fault = check_cut(&entries, cut).err()?;
+    let fault = check_cut(&entries, cut, settings.most_open()).err()?;
     let nearest = fault.nearest.and_then(|place| entries.get(place)).map(|head| head.id);
     Some(match nearest {
         Some(id) => format!("{}; the nearest entry that would do is {id}", fault.why),

@@ -236,7 +236,7 @@ impl Service {
         first_kept: Uuid,
     ) -> Result<()> {
         let loaded = load_view(connection, tenant, &ViewOrigin::of(head), ReadMode::Heads).await?;
-        match cut_fault(&loaded, first_kept) {
+        match cut_fault(&loaded, &head.settings, first_kept) {
             Some(fault) => Err(ServiceError::invalid("/first_kept_entry_id", fault)),
             None => Ok(()),
         }

@@ -61,6 +61,8 @@ pub struct CompactionWork {
 pub struct RecordTask {
     pub source: Arc<RecordSource>,
     pub room: u64,
+    /// The tokens that the target leaves, for given notes and what stands beside them.
+    pub target: u64,
 }
 
 impl RecordTask {

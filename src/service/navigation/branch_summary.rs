@@ -22,6 +22,7 @@ use crate::domain::settings::Settings;
 use crate::domain::summary::branch::BranchPlan;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM, branch, framing};
+use crate::domain::tokens::count_text;
 use crate::service::compaction::Committed;
 use crate::service::compaction::background::background;
 use crate::service::compaction::commit::draft::BESIDE_SHARE;
@@ -317,7 +318,7 @@ fn work(
         ancestor_id: planned.ancestor.and_then(|index| planned.old.heads.get(index)).map(|head| head.id),
         entry_ids: planned.plan.messages.iter().filter_map(id_at).collect(),
         task: allowance.asked(task),
-        record: RecordTask { source, room },
+        record: RecordTask { source, room, target: room },
         upstream: settings.upstream.clone(),
         replaced_tokens,
         files: reading.files.lists(),
@@ -362,7 +363,9 @@ impl BranchSummaryWork {
         let body = outcome.history.as_deref().unwrap_or_default();
         let body = Redaction::of(&self.settings.redact).redact(body, None).into_owned();
         let (body, beside) = if outcome.builtin { (body, String::new()) } else { self.noted(body, writer) };
-        let text = framing::frame(&self.settings, framing::BRANCH_PREFIX, &body, &beside);
+        let is_given = !outcome.builtin && writer != BranchWriter::Service;
+        let frame = if is_given { framing::frame_given } else { framing::frame };
+        let text = frame(&self.settings, framing::BRANCH_PREFIX, &body, &beside);
         BranchSummaryDraft {
             text,
             details: self.files.clone(),
@@ -381,7 +384,13 @@ impl BranchSummaryWork {
         let is_marked = writer == BranchWriter::Service && self.task.prompt.is_none();
         let cited = weighed.cited(&path);
         let body = if is_marked { weighed.marked } else { body };
-        let beside = source.beside(&body, &cited, u64::from(bound(&self.settings)) / BESIDE_SHARE);
+        let room = u64::from(bound(&self.settings));
+        // Of what the user asked, a model's notes were to tell.
+        let room = match writer {
+            BranchWriter::Service => room / BESIDE_SHARE,
+            _ => room.saturating_sub(u64::from(count_text(self.settings.estimator, &body))).max(room / BESIDE_SHARE),
+        };
+        let beside = source.beside(&body, &cited, room);
         (body, beside)
     }
 }

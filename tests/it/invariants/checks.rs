@@ -13,6 +13,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::checkers::{parse, traffic, violation};
+use super::items::PROVIDERS_TOOLS;
 use super::world::{Effect, World, same_prefix, texts};
 use crate::queue_support::jobs;
 
@@ -173,9 +174,7 @@ impl World {
         loop {
             let page = PageRequest { limit: 50, after };
             let page = self.service.queries().tool_calls(self.tenant, self.id(), page).await.unwrap();
-            rows.extend(
-                page.items.into_iter().filter(|row| !matches!(row.name.as_str(), "web_search" | "code_execution")),
-            );
+            rows.extend(page.items.into_iter().filter(|row| !PROVIDERS_TOOLS.contains(&row.name.as_str())));
             after = page.next_cursor;
             if after.is_none() {
                 break;

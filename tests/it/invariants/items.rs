@@ -8,6 +8,9 @@ use super::checkers::LONE_SURROGATE;
 use super::generate::{Answer, Call, Id, Round, Turn};
 
 pub const TOOLS: [&str; 5] = ["read", "bash", "write_file", "search_code", "deploy"];
+/// What providers run themselves.
+pub const PROVIDERS_TOOLS: [&str; 6] =
+    ["web_search", "code_execution", "lookup", "file_search", "code_interpreter", "bash_code_execution"];
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
 struct Known<'a> {
@@ -63,7 +66,7 @@ impl Renderer<'_> {
         }
         turn.rounds.iter().for_each(|round| self.round(round));
         if let Some(text) = &turn.answer {
-            self.assistant(Some(text), false, false, &[]);
+            self.assistant(Some(text), false, None, &[]);
         }
         if turn.metadata && self.format == Format::Pi {
             let id = format!("{:08x}", self.next());
@@ -103,10 +106,15 @@ impl Renderer<'_> {
         if round.split {
             for (place, call) in calls.iter().enumerate() {
                 let text = round.text.as_deref().filter(|_| place == 0);
-                self.assistant(text, round.thinking && place == 0, false, std::slice::from_ref(call));
+                self.assistant(text, round.thinking && place == 0, None, std::slice::from_ref(call));
             }
         } else {
-            self.assistant(round.text.as_deref(), round.thinking, round.server, &calls);
+            // What the provider ran gave as much as the agent's own tool.
+            let gave = round.calls.first().map_or("2", |call| match &call.answer {
+                Answer::Ok(text) | Answer::Error(text) | Answer::Twice(text) => text,
+                Answer::Never => "2",
+            });
+            self.assistant(round.text.as_deref(), round.thinking, round.server.then_some(gave), &calls);
         }
         let mut said: Vec<Said<'_>> = Vec::new();
         for (call, known) in round.calls.iter().zip(&calls) {
@@ -143,8 +151,8 @@ impl Renderer<'_> {
         Known { id, name: TOOLS[usize::from(call.tool) % TOOLS.len()], argument: &call.argument }
     }
 
-    fn assistant(&mut self, text: Option<&str>, thinking: bool, server: bool, calls: &[Known<'_>]) {
-        if text.is_none() && calls.is_empty() && !server {
+    fn assistant(&mut self, text: Option<&str>, thinking: bool, server: Option<&str>, calls: &[Known<'_>]) {
+        if text.is_none() && calls.is_empty() && server.is_none() {
             return;
         }
         let arguments = |call: &Known<'_>| json!({"path": call.argument, "n": 1.50});
@@ -174,10 +182,9 @@ impl Renderer<'_> {
                     let id = format!("rs_{}", self.next());
                     self.push(json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": "c2VjcmV0"}));
                 }
-                if server {
-                    let id = format!("ws_{}", self.next());
-                    self.push(json!({"type": "web_search_call", "id": id, "status": "completed",
-                        "action": {"type": "search", "query": "q"}}));
+                if let Some(gave) = server {
+                    let item = self.hosted(gave);
+                    self.push(item);
                 }
                 if let Some(text) = text {
                     self.push(json!({"type": "message", "role": "assistant",
@@ -199,8 +206,8 @@ impl Renderer<'_> {
                     });
                 }
                 content.extend(text.map(|text| json!({"type": "text", "text": text})));
-                if server {
-                    content.extend(self.server());
+                if let Some(gave) = server {
+                    content.extend(self.server(gave));
                 }
                 content.extend(calls.iter().map(|call| match self.format {
                     Format::Native => {
@@ -218,13 +225,13 @@ impl Renderer<'_> {
         }
     }
 
-    fn model(&mut self, text: Option<&str>, thinking: bool, server: bool, calls: &[Known<'_>]) {
+    fn model(&mut self, text: Option<&str>, thinking: bool, server: Option<&str>, calls: &[Known<'_>]) {
         let mut parts = Vec::new();
         parts.extend(thinking.then(|| json!({"text": "hm", "thought": true})));
         parts.extend(text.map(|text| json!({"text": text})));
-        if server {
+        if let Some(gave) = server {
             parts.push(json!({"executableCode": {"language": "PYTHON", "code": "1 + 1"}}));
-            parts.push(json!({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}));
+            parts.push(json!({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": gave}}));
         }
         parts.extend(calls.iter().enumerate().map(|(place, call)| {
             let args = json!({"path": call.argument, "n": 1.50});
@@ -240,10 +247,38 @@ impl Renderer<'_> {
         self.push(json!({"role": "model", "parts": parts}));
     }
 
-    /// A search that the provider ran itself, with its result.
-    fn server(&mut self) -> Vec<Value> {
-        let id = format!("srvtoolu_{}", self.next());
+    /// A tool that OpenAI ran itself: its item holds what it gave.
+    fn hosted(&mut self, gave: &str) -> Value {
+        let number = self.next();
+        match number % 4 {
+            0 => json!({"type": "web_search_call", "id": format!("ws_{number}"), "status": "completed",
+                "action": {"type": "search", "query": "q"}}),
+            1 => json!({"type": "mcp_call", "id": format!("mcp_{number}"), "name": "lookup", "arguments": "{}",
+                "server_label": "s", "output": gave}),
+            2 => json!({"type": "file_search_call", "id": format!("fs_{number}"), "status": "completed",
+                "queries": ["q"], "results": [{"file_id": "f", "filename": "a", "score": 0.5, "text": gave}]}),
+            _ => json!({"type": "code_interpreter_call", "id": format!("ci_{number}"), "status": "completed",
+                "container_id": "c", "code": "f()", "outputs": [{"type": "logs", "logs": gave}]}),
+        }
+    }
+
+    /// A tool that the provider ran itself, with its result.
+    fn server(&mut self, gave: &str) -> Vec<Value> {
+        let number = self.next();
+        let id = format!("srvtoolu_{number}");
         match self.format {
+            Format::Anthropic if number % 3 == 1 => vec![
+                json!({"type": "mcp_tool_use", "id": format!("mcptoolu_{number}"), "name": "lookup", "server_name": "s",
+                    "input": {}}),
+                json!({"type": "mcp_tool_result", "tool_use_id": format!("mcptoolu_{number}"), "is_error": false,
+                    "content": [{"type": "text", "text": if gave.trim().is_empty() { "none" } else { gave }}]}),
+            ],
+            Format::Anthropic if number % 3 == 2 => vec![
+                json!({"type": "server_tool_use", "id": id, "name": "bash_code_execution", "input": {"command": "f"}}),
+                json!({"type": "bash_code_execution_tool_result", "tool_use_id": id, "content":
+                    {"type": "bash_code_execution_result", "stdout": gave, "stderr": "", "return_code": 0,
+                        "content": []}}),
+            ],
             Format::Anthropic => vec![
                 json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": "q"}}),
                 json!({"type": "web_search_tool_result", "tool_use_id": id, "content": [
@@ -252,7 +287,7 @@ impl Renderer<'_> {
             Format::Native => vec![
                 json!({"type": "tool_call", "kind": "server", "id": id, "name": "web_search", "arguments": {"query": "q"}}),
                 json!({"type": "tool_result", "kind": "server", "tool_call_id": id, "is_error": false,
-                    "content": [{"type": "text", "text": "found"}]}),
+                    "content": [{"type": "text", "text": gave}]}),
             ],
             _ => Vec::new(),
         }

@@ -8,7 +8,7 @@ use crate::domain::model::shape::ShapeKind;
 fn cut(spec: &str, keep: u32) -> Option<(usize, Option<usize>)> {
     let path = path(spec);
     let entries: Vec<&EntryMeta> = path.iter().collect();
-    cut_point(&entries, keep).map(|cut| (cut.first_kept, cut.turn_start))
+    cut_point(&entries, keep, u64::MAX).map(|cut| (cut.first_kept, cut.turn_start))
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn never_parts_a_result_from_a_call_behind_it() {
 fn asked(spec: &str, first_kept: usize) -> Result<(), (&'static str, Option<usize>)> {
     let path = path(spec);
     let entries: Vec<&EntryMeta> = path.iter().collect();
-    check_cut(&entries, first_kept).map_err(|fault| (fault.why, fault.nearest))
+    check_cut(&entries, first_kept, u64::MAX).map_err(|fault| (fault.why, fault.nearest))
 }
 
 #[test]

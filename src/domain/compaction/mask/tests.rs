@@ -7,6 +7,7 @@ use crate::domain::context::placeholder::{
 };
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::{Role, ToolResult};
+use crate::domain::model::shape::ShapeKind;
 use crate::domain::model::shape::{CallRef, ResultRef, Shape};
 use crate::domain::summary::testing::{result, settings};
 

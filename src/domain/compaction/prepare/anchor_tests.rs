@@ -96,7 +96,7 @@ fn no_recorded_session_is_anchored_to_a_preamble() {
                 _ => continue,
             };
             let (heads, texts) = recorded(format, session["messages"].as_array().unwrap());
-            let is_user = |head: &EntryMeta| head.role == Some(Role::User) && starts_turn(head);
+            let is_user = |head: &EntryMeta| head.role == Some(Role::User) && head.starts_turn();
             let first = heads.iter().position(is_user);
             let of_role = |head: &EntryMeta| head.role == Some(Role::User);
             let anchor = required(&heads, heads.len(), &anchoring()).into_iter().find(|index| of_role(&heads[*index]));

@@ -221,7 +221,7 @@ fn plan_of(path: &[Node], keep: u32) -> Option<(Plan, Value)> {
 
 fn cut_answer(path: &[Node], keep: u32) -> Value {
     let heads = heads(path);
-    let cut = cut_point(&heads.iter().collect::<Vec<_>>(), keep);
+    let cut = cut_point(&heads.iter().collect::<Vec<_>>(), keep, u64::MAX);
     let turn_start = cut.and_then(|cut| cut.turn_start).map_or(json!(-1), |start| json!(start));
     json!({
         "firstKeptEntryIndex": cut.map_or(0, |cut| cut.first_kept),

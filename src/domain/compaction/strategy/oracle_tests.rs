@@ -188,7 +188,7 @@ fn newest_kept_or_equal(case: usize, pass: &Pass, strategy: Strategy) -> bool {
         return false;
     }
     assert!(pass.after.iter().all(|message| message["role"] == "system"), "case {case}: {strategy:?}");
-    let units = Units::of(&pass.heads, &pass.items(), &BTreeSet::new());
+    let units = Units::of(&pass.heads, &pass.items(), &BTreeSet::new(), u64::MAX);
     let newest = units.all.last().unwrap().items.clone();
     let instructions = (0..newest.start).filter(|at| pass.heads[*at].is_instruction());
     assert_eq!(kept, instructions.chain(newest).collect::<Vec<_>>(), "case {case}: {strategy:?}");
@@ -200,7 +200,7 @@ fn scores(case: usize, pass: &Pass) -> bool {
     let kept = pass.kept(pass.plan(Strategy::Smart));
     assert!(pass.has_no_orphan(&kept), "case {case}");
     let required: BTreeSet<usize> = (0..pass.heads.len()).filter(|at| pass.heads[*at].is_instruction()).collect();
-    let units = Units::of(&pass.heads, &pass.items(), &required);
+    let units = Units::of(&pass.heads, &pass.items(), &required, u64::MAX);
     let tokens: u64 = kept.iter().map(|at| u64::from(pass.heads[*at].tokens)).sum();
     assert!(tokens <= pass.target || tokens == units.fixed_tokens(), "case {case}: {tokens}");
     assert!(kept.contains(&(pass.heads.len() - 1)), "case {case}");
@@ -210,7 +210,7 @@ fn scores(case: usize, pass: &Pass) -> bool {
 /// A summary of ours with a tail counted in messages keeps what the original's summaries keep.
 fn keeps_the_same_tail(case: usize, pass: &Pass) -> bool {
     let heads: Vec<&EntryMeta> = pass.heads.iter().filter(|head| !head.is_instruction()).collect();
-    let cut = cut_by_messages(&heads, pass.preserve_recent).map_or(0, |cut| cut.first_kept);
+    let cut = cut_by_messages(&heads, pass.preserve_recent, u64::MAX).map_or(0, |cut| cut.first_kept);
     let own_summary = |message: &&Value| message["role"] != "system" || pass.before.contains(message);
     let theirs: Vec<Value> = pass.after.iter().filter(own_summary).cloned().collect();
     let tail = heads[cut..].iter().map(|head| usize::try_from(head.seq).unwrap());
@@ -220,7 +220,7 @@ fn keeps_the_same_tail(case: usize, pass: &Pass) -> bool {
         let system = theirs.len();
         assert_eq!(
             (&ours[..system], cut),
-            (&theirs[..], cut_by_messages(&heads, 1).unwrap().first_kept),
+            (&theirs[..], cut_by_messages(&heads, 1, u64::MAX).unwrap().first_kept),
             "case {case}"
         );
         return true;
@@ -254,7 +254,7 @@ fn gets_smaller(pass: &Pass, at: usize) -> bool {
 }
 
 fn elisions(pass: &Pass) -> Vec<Elision> {
-    let tail = tail_start(&pass.heads, &pass.items(), pass.preserve_recent);
+    let tail = tail_start(&pass.heads, &pass.items(), &pass.settings());
     let texts: Vec<(usize, String)> = pass
         .messages
         .iter()

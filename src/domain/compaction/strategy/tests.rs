@@ -179,7 +179,7 @@ fn check(choice: &Choice<'_>, plan: &Plan) -> Result<(), TestCaseError> {
     let required = required(choice.path, choice.path.len(), choice.settings);
     prop_assert!(plan.history.iter().all(|index| !required.contains(index)));
     prop_assert!(plan.first_kept <= plan.kept[0] && plan.anchors.iter().all(|index| *index < plan.first_kept));
-    let fixed = Units::of(choice.path, choice.items, &required).fixed_tokens();
+    let fixed = Units::of(choice.path, choice.items, &required, u64::MAX).fixed_tokens();
     prop_assert!(plan.tokens_kept <= choice.room.target.max(fixed));
     Ok(())
 }

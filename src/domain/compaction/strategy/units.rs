@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::choice::ShownMessage;
-use crate::domain::context::ties::ties;
+use crate::domain::context::ties::{open_from, ties};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::shape::ShapeKind;
 
@@ -31,9 +31,9 @@ pub struct Units {
 
 impl Units {
     /// `required` holds places on the path; the unit of each of them is fixed, as is the newest unit.
-    pub fn of(path: &[EntryMeta], items: &[ShownMessage], required: &BTreeSet<usize>) -> Units {
+    pub fn of(path: &[EntryMeta], items: &[ShownMessage], required: &BTreeSet<usize>, most_open: u64) -> Units {
         let shown: Vec<&EntryMeta> = items.iter().filter_map(|item| path.get(item.index)).collect();
-        let starts = starts(&shown);
+        let starts = starts(&shown, most_open);
         let ends = starts.iter().copied().skip(1).chain([shown.len()]);
         let unit = |(start, end): (usize, usize)| {
             let members = items.get(start..end).unwrap_or_default();
@@ -75,7 +75,7 @@ impl Units {
 }
 
 /// The places where units begin, ascending.
-fn starts(shown: &[&EntryMeta]) -> Vec<usize> {
+fn starts(shown: &[&EntryMeta], most_open: u64) -> Vec<usize> {
     let mut joined = vec![0_i64; shown.len() + 1];
     let mut join = |from: usize, to: usize| {
         // No boundary at from+1..=to.
@@ -96,7 +96,7 @@ fn starts(shown: &[&EntryMeta]) -> Vec<usize> {
             join(at, at + 1);
         }
     }
-    if let Some(open) = open_call(shown) {
+    for open in open_call(shown).into_iter().chain(open_from(shown, most_open)) {
         join(open, shown.len() - 1);
     }
     let mut depth = 0;

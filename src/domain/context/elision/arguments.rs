@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::domain::context::placeholder::{SHORTENED, head_and_tail, is_placeholder, is_shortened_line, parts};
 use crate::domain::model::compaction::{Elision, ElisionKind};
+use crate::domain::model::links::is_made_by_code;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall};
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_message;
@@ -20,9 +21,9 @@ const FIELDS_ROOM: usize = 4;
 const WHOLE: &str = "input";
 
 /// Returns true if the arguments of a call may be shown shorter: writers put those that the call has by now into what they
-/// keep of its item. What the provider ran goes back as it came.
+/// keep of its item. What the provider ran, or code of its made, goes back as it came.
 pub fn may_shorten(call: &ToolCall) -> bool {
-    call.kind != CallKind::Server
+    call.kind != CallKind::Server && !is_made_by_code(call)
 }
 
 /// Shows the arguments as an elision says. Returns whether anything is shorter; doing it twice changes nothing more.

@@ -15,22 +15,25 @@ use crate::domain::format::refused::{anthropic_told_to_user, is_system_directive
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::format::write::{ItemFault, Note};
 
-/// Puts neighbouring system messages into one, and has the user pass on those at a place where none is taken.
+/// Puts neighbouring system messages into one. Those at a place where none is taken go on to the next one that does, if they
+/// hold what the user can't say; the user passes on the others.
 pub fn place(sent: Vec<Sent>, notes: &mut Notes<'_>) -> Vec<Sent> {
     if !sent.iter().any(|message| message.text.contains("\"system\"")) {
         return sent;
     }
     let mut waiting: VecDeque<Placed> = sent.into_iter().map(Placed::of).collect();
     let mut placed: Vec<Placed> = Vec::with_capacity(waiting.len());
+    // Those that have not found their place yet.
+    let mut run: Vec<Placed> = Vec::new();
     while let Some(message) = waiting.pop_front() {
-        if message.kind != Kind::System {
-            placed.push(message);
+        match message.kind {
+            Kind::System => run.push(message),
+            _ => placed.push(message),
+        }
+        if run.is_empty() || waiting.front().is_some_and(|next| next.kind == Kind::System) {
             continue;
         }
-        let mut run = vec![message];
-        while waiting.front().is_some_and(|next| next.kind == Kind::System) {
-            run.extend(waiting.pop_front());
-        }
+        let arrived = run.last().is_some_and(|last| !last.is_moved);
         let before = placed.iter().rev().find(|before| before.kind != Kind::Directive);
         let next = waiting.iter().find(|next| next.kind != Kind::Directive);
         let may_follow = before.is_some_and(|before| matches!(before.kind, Kind::User | Kind::EndsInServerResult));
@@ -38,10 +41,17 @@ pub fn place(sent: Vec<Sent>, notes: &mut Notes<'_>) -> Vec<Sent> {
         let is_first = before.is_none();
         // What has no words can't be passed on; the opening comes before it.
         let wordless = is_first && !run.iter().any(Placed::speaks);
-        match (may_follow || wordless) && may_precede && run.iter().all(Placed::instructs) {
-            true => placed.push(join(run, notes)),
-            false => placed.extend(run.into_iter().filter_map(|message| pass_on(message, is_first, notes))),
+        if (may_follow || wordless) && may_precede && run.iter().all(Placed::instructs) {
+            placed.push(join(std::mem::take(&mut run), notes));
+            continue;
         }
+        if !arrived && !waiting.is_empty() {
+            continue;
+        }
+        let goes_on = |message: &Placed| !waiting.is_empty() && message.instructs() && message.is_directive();
+        let (later, now): (Vec<Placed>, Vec<Placed>) = std::mem::take(&mut run).into_iter().partition(goes_on);
+        placed.extend(now.into_iter().filter_map(|message| pass_on(message, is_first, notes)));
+        run = later.into_iter().map(|message| moved_on(message, notes)).collect();
     }
     placed.into_iter().map(|message| message.sent).collect()
 }
@@ -81,6 +91,8 @@ enum Kind {
 struct Placed {
     kind: Kind,
     sent: Sent,
+    /// It does not stand where it was said.
+    is_moved: bool,
 }
 
 impl Placed {
@@ -94,12 +106,19 @@ impl Placed {
             "assistant" => Kind::Assistant,
             _ => Kind::User,
         };
-        Placed { kind, sent }
+        Placed { kind, sent, is_moved: false }
     }
 
     fn speaks(&self) -> bool {
         let said = anthropic_told_to_user(&self.sent.value());
         said.get("content").and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
+    }
+
+    /// Returns true if the message holds what the user can't pass on: tools, or a change of the configuration.
+    fn is_directive(&self) -> bool {
+        let value = self.sent.value();
+        let configures = value.get("output_config").is_some_and(|config| !config.is_null());
+        configures || blocks_of(&value).iter().any(|block| block.get("type").is_some_and(|kind| kind != "text"))
     }
 
     /// Returns true if the message holds nothing but what a system message may hold.
@@ -134,10 +153,26 @@ fn join(mut run: Vec<Placed>, notes: &mut Notes<'_>) -> Placed {
     }
     let mut joined = first.sent.value();
     let mut blocks = blocks_of(&joined);
-    run.iter().for_each(|next| blocks.extend(blocks_of(&next.sent.value())));
+    for next in run.iter().map(|next| next.sent.value()) {
+        blocks.extend(blocks_of(&next));
+        // The newest change of a field holds.
+        for (field, value) in next.get("output_config").and_then(Value::as_object).into_iter().flatten() {
+            joined["output_config"][field] = value.clone();
+        }
+    }
     joined["content"] = Value::Array(blocks);
     first.sent.text = joined.to_string();
     first
+}
+
+/// The message on its way to where it is taken.
+fn moved_on(message: Placed, notes: &mut Notes<'_>) -> Placed {
+    if !message.is_moved {
+        notes.entry = message.sent.entry;
+        let fault = ItemFault::Refused(ViolationCode::SystemMisplaced);
+        notes.add_fault(NoteCode::ItemRepaired, fault, "a system message goes to the next place where one is taken");
+    }
+    Placed { is_moved: true, ..message }
 }
 
 /// The message as the user's. `None`: there is nothing that the user could say.
@@ -154,5 +189,5 @@ fn pass_on(message: Placed, is_first: bool, notes: &mut Notes<'_>) -> Option<Pla
         notes.add(NoteCode::EmptyMessageDropped, "nothing in this message can be sent");
         return None;
     }
-    Some(Placed { kind: Kind::User, sent: Sent { entry, text: told.to_string() } })
+    Some(Placed { kind: Kind::User, sent: Sent { entry, text: told.to_string() }, is_moved: message.is_moved })
 }

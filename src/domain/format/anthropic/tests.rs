@@ -11,6 +11,7 @@ use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Rol
 
 mod checker;
 mod reading;
+mod systems;
 
 pub(in crate::domain) use checker::violations;
 

@@ -99,3 +99,30 @@ fn mixed_means_results_and_something_else() {
     assert!(!shape(json!([result])).mixed);
     assert!(shape(json!("plain")).is_trivial());
 }
+
+#[test]
+fn system_messages_are_told_apart_by_what_they_change() {
+    let kind = |item: Value| {
+        let item = format::read(Format::Anthropic, &item.to_string()).unwrap();
+        Shape::of(&item, 0, &OpenCalls::default(), &[]).opening
+    };
+    let system = |content: Value| json!({"role": "system", "content": content});
+    let tool = |change: &str, name: &str| json!({"type": change, "tool": {"name": name}});
+    let words = json!({"type": "text", "text": "Use it no more."});
+    let configured = |effort: &str| json!({"role": "system", "content": [{"type": "text", "text": "Think."}], "output_config": {"effort": effort}});
+    let added = kind(system(json!([tool("tool_addition", "a")])));
+    assert_eq!(added, kind(system(json!([tool("tool_removal", "a")]))), "the newest of the same tool holds");
+    assert_eq!(configured("low")["role"], "system");
+    assert_eq!(kind(configured("low")), kind(configured("high")));
+    let mut all = vec![
+        added,
+        kind(system(json!([tool("tool_addition", "b")]))),
+        kind(system(json!([words.clone(), tool("tool_removal", "a")]))),
+        kind(system(json!([words]))),
+        kind(configured("low")),
+        kind(system(json!("Think."))),
+    ];
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 6);
+}

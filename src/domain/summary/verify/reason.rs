@@ -9,7 +9,7 @@ pub enum RejectReason {
     Empty,
     #[error("the summary was cut off by the output limit")]
     Length,
-    #[error("the model called a tool instead of writing a summary")]
+    #[error("it is a call of a tool, not a summary")]
     ToolCall,
     #[error("the model refused to write a summary")]
     Refusal,

@@ -91,11 +91,21 @@ fn noted(work: &CompactionWork, outcome: &SummaryOutcome, body: String, record: 
     let body = if is_ours { weighed.marked.clone() } else { body };
     let body = with_focus(body, work, work.allowance().focus());
     let cited = weighed.cited(&path);
-    let beside = source.beside(&body, &cited, record.room / BESIDE_SHARE);
-    let summary = framing::frame(settings, framing::NOTES_PREFIX, &body, &beside);
+    let is_given = work.given_summary.is_some();
+    let room = if is_given { beside_given(work, &body, record) } else { record.room / BESIDE_SHARE };
+    let beside = source.beside(&body, &cited, room);
+    let frame = if is_given { framing::frame_given } else { framing::frame };
+    let summary = frame(settings, framing::NOTES_PREFIX, &body, &beside);
     let identifiers = IdentifierReport::of(&work.outline.weighty, &body, &summary);
     let evidence = Some(SummaryEvidence::of(&weighed, &path));
     SummaryDraft { record: summarised(work, summary, body), identifiers, evidence }
+}
+
+/// The room for what given notes lack: no writer chose what to tell of the user's requests, so they are told as far as the
+/// target goes.
+fn beside_given(work: &CompactionWork, body: &str, record: &RecordTask) -> u64 {
+    let notes = u64::from(tokens::count_text(work.settings.estimator, body));
+    record.target.saturating_sub(notes).max(record.room / BESIDE_SHARE)
 }
 
 /// A record stands by itself: all that code could add is quoted in it.

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::domain::compaction::excess::FixedParts;
 use crate::domain::compaction::prepare::verbatim;
 use crate::domain::compaction::result::Reason;
+use crate::domain::context::whole::WholeTraffic;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::{Preset, Settings};
@@ -210,12 +211,15 @@ impl Service {
         let mut loaded = view::load_view(&mut connection, tenant, &ViewOrigin::of(head), ReadMode::Heads).await?;
         drop(connection);
         let pinned = &head.settings.pinned_entry_ids;
-        for head in loaded.heads.iter_mut().filter(|head| !pinned.contains(&head.id)) {
+        let traffic = WholeTraffic::of(&loaded.heads);
+        let whole: Vec<u32> = loaded.heads.iter().map(|head| traffic.result_tokens(head)).collect();
+        let heads = loaded.heads.iter_mut().zip(whole);
+        for (head, whole) in heads.filter(|(head, _)| !pinned.contains(&head.id)) {
             let words = usize::from(may_lose_words(head));
             if !head.shape.calls.is_empty() || !head.shape.results.is_empty() || words > 0 {
                 let parts = (head.shape.calls.len() + head.shape.results.len() + words) as u64;
-                let least = u32::try_from(parts * LEAST_TRAFFIC).unwrap_or(u32::MAX).min(head.tokens);
-                head.tokens = least;
+                let least = u32::try_from(parts * LEAST_TRAFFIC).unwrap_or(u32::MAX).saturating_add(whole);
+                head.tokens = least.min(head.tokens);
             }
         }
         let account = &head.state.account;
@@ -275,6 +279,7 @@ impl Ground {
         work.replaced_tokens = work.replaced_tokens.min(Allowance::most_replaced(room));
         if let Some(record) = &mut work.record {
             record.room = record.room.min(room);
+            record.target = record.target.min(room);
         }
         work.requested = self.live.request.strategy.unwrap_or(self.settings.strategy);
         let written = tokio::task::spawn_blocking(move || (by_rules(&work), work));

@@ -9,11 +9,11 @@ use uuid::Uuid;
 use crate::domain::compaction::result::Reason;
 use crate::domain::context::elision;
 use crate::domain::context::view::ViewItem;
+use crate::domain::context::whole::WholeTraffic;
 use crate::domain::model::compaction::{ElidedPart, Elision};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::ToolResult;
-use crate::domain::model::shape::ShapeKind;
 use crate::domain::model::strategy::Strategy;
 use crate::service::compaction::force_fit::cuts::{cut_answer, cut_down, cut_words};
 use crate::service::compaction::plan::PlannedCompaction;
@@ -37,7 +37,16 @@ pub(super) struct KeptResult {
     pub call_id: String,
     pub original: u32,
     pub tokens: u32,
+    /// Of these tokens, those that can't go.
+    pub whole: u32,
     pub goal: u64,
+}
+
+impl KeptResult {
+    /// The tokens that can go.
+    fn loose(&self) -> u32 {
+        self.tokens.saturating_sub(self.whole)
+    }
 }
 
 /// How far shortening goes.
@@ -177,15 +186,17 @@ fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> H
     let words = shown_words(planned, kept, elisions, &calls);
     traffic.extend(calls);
     let least = |shown: &[(usize, KeptResult)]| -> u64 {
-        shown.iter().map(|(_, one)| u64::from(one.tokens.saturating_sub(smallest))).sum()
+        shown.iter().map(|(_, one)| u64::from(one.loose().saturating_sub(smallest))).sum()
     };
     let ordered = if least(&traffic) < over { [words, traffic] } else { [traffic, words] };
     for (index, mut shown) in ordered.into_iter().flatten() {
-        if over == 0 || shown.tokens <= 2 * smallest {
+        let loose = u64::from(shown.loose());
+        if over == 0 || loose <= 2 * u64::from(smallest) {
             continue;
         }
-        shown.goal = u64::from(shown.tokens).saturating_sub(over).max(u64::from(smallest));
-        over = over.saturating_sub(u64::from(shown.tokens).saturating_sub(shown.goal));
+        let goal = loose.saturating_sub(over).max(u64::from(smallest));
+        over = over.saturating_sub(loose.saturating_sub(goal));
+        shown.goal = u64::from(shown.whole) + goal;
         wanted.entry(index).or_default().push(shown);
     }
     wanted
@@ -202,6 +213,7 @@ struct Spared<'a> {
     names: HashMap<&'a str, &'a str>,
     excluded: HashSet<&'a str>,
     pinned: HashSet<Uuid>,
+    whole: WholeTraffic<'a>,
 }
 
 impl<'a> Spared<'a> {
@@ -211,6 +223,7 @@ impl<'a> Spared<'a> {
             names: calls.map(|call| (call.id.as_str(), call.name.as_str())).collect(),
             excluded: planned.settings.exclude_tools.iter().map(String::as_str).collect(),
             pinned: planned.settings.pinned_entry_ids.iter().copied().collect(),
+            whole: WholeTraffic::of(&planned.loaded.heads),
         }
     }
 
@@ -230,7 +243,7 @@ fn shown_results(planned: &PlannedCompaction, kept: &[usize], present: &[Elision
     for index in kept {
         let Some(head) = heads.get(*index).filter(|head| !spared.pinned.contains(&head.id)) else { continue };
         let ids = elision::occurrences(head.shape.results.iter().map(|result| result.call_id.as_str()));
-        for result in head.shape.results.iter().filter(|result| result.kind == ShapeKind::Function) {
+        for result in head.shape.results.iter().filter(|result| !spared.whole.has_result(result)) {
             let call_id = result.call_id.as_str();
             // An elision could not tell two results of one id apart.
             if spared.is_excluded(call_id) || ids.get(call_id).is_some_and(|count| *count > 1) {
@@ -240,11 +253,11 @@ fn shown_results(planned: &PlannedCompaction, kept: &[usize], present: &[Elision
             let part = ElidedPart::Result;
             results.push((
                 *index,
-                KeptResult { part, call_id: call_id.to_owned(), original: result.tokens, tokens, goal: 0 },
+                KeptResult { part, call_id: call_id.to_owned(), original: result.tokens, tokens, whole: 0, goal: 0 },
             ));
         }
     }
-    results.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
+    results.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.loose()));
     results
 }
 
@@ -259,14 +272,15 @@ fn shown_calls(planned: &PlannedCompaction, kept: &[usize], present: &[Elision])
     let mut answers = Vec::new();
     for index in kept {
         let Some(head) = heads.get(*index).filter(|head| !spared.pinned.contains(&head.id)) else { continue };
-        if head.shape.calls.iter().any(|call| call.kind == ShapeKind::Function && !spared.is_excluded(&call.id)) {
+        if head.shape.calls.iter().any(|call| !spared.whole.has_call(call) && !spared.is_excluded(&call.id)) {
             let freed = elided.get(&head.id).copied().unwrap_or(0);
             let tokens = u32::try_from(i64::from(head.tokens) - freed).unwrap_or(0);
             let (part, call_id) = (ElidedPart::Arguments, String::new());
-            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, goal: 0 }));
+            let whole = spared.whole.result_tokens(head);
+            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, whole, goal: 0 }));
         }
     }
-    answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
+    answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.loose()));
     answers
 }
 
@@ -278,7 +292,7 @@ fn shown_words(
     present: &[Elision],
     calls: &[(usize, KeptResult)],
 ) -> Vec<(usize, KeptResult)> {
-    let pinned: HashSet<Uuid> = planned.settings.pinned_entry_ids.iter().copied().collect();
+    let spared = Spared::of(planned);
     let calls: HashSet<usize> = calls.iter().map(|(index, _)| *index).collect();
     let mut freed: HashMap<Uuid, i64> = HashMap::new();
     for elision in present {
@@ -287,14 +301,15 @@ fn shown_words(
     let mut answers = Vec::new();
     for index in kept {
         let Some(head) = planned.loaded.heads.get(*index).filter(|head| may_lose_words(head)) else { continue };
-        if head.kind == EntryType::Message && !pinned.contains(&head.id) && !calls.contains(index) {
+        if head.kind == EntryType::Message && !spared.pinned.contains(&head.id) && !calls.contains(index) {
             let tokens = i64::from(head.tokens) - freed.get(&head.id).copied().unwrap_or(0);
             let tokens = u32::try_from(tokens).unwrap_or(0);
             let (part, call_id) = (ElidedPart::Words, String::new());
-            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, goal: 0 }));
+            let whole = spared.whole.result_tokens(head);
+            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, whole, goal: 0 }));
         }
     }
-    answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
+    answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.loose()));
     answers
 }
 

@@ -108,7 +108,7 @@ fn plan_of(planned: &PlannedCompaction, given: &Given) -> std::result::Result<Pl
     let plan = match given.first_kept_entry_id {
         None => planned.plan.clone(),
         Some(first_kept) => {
-            if let Some(fault) = cut_fault(&planned.loaded, first_kept) {
+            if let Some(fault) = cut_fault(&planned.loaded, &planned.settings, first_kept) {
                 return Err(format!("`first_kept_entry_id` {fault}"));
             }
             plan_on(&planned.loaded, &planned.settings, Some(first_kept), false)

@@ -108,7 +108,7 @@ impl Planning<'_> {
     /// Where the messages begin that `prune` as a strategy leaves alone.
     pub fn newest_from(&self) -> Option<usize> {
         let items = (self.strategy == Strategy::Prune).then(|| shown_items(self.loaded))?;
-        let start = tail_start(&self.loaded.heads, &items, self.settings.preserve_recent);
+        let start = tail_start(&self.loaded.heads, &items, self.settings);
         Some(items.get(start).map_or(usize::MAX, |item| item.index))
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn plan_on(
         None => prepare(heads, newest, settings),
         Some(id) => {
             // What came since may be tied to what is before it.
-            if cut_fault(loaded, id).is_some() {
+            if cut_fault(loaded, settings, id).is_some() {
                 return Err(Reason::NoValidCutPoint);
             }
             let place = heads.iter().position(|head| head.id == id).ok_or(Reason::NoValidCutPoint)?;

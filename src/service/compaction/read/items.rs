@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::prune::{Largest, PruneCall, PruneItem, Pruner};
 use crate::domain::context::elision::occurrences;
-use crate::domain::context::ties::made_by_code;
 use crate::domain::context::view::ViewItem;
+use crate::domain::context::whole::WholeTraffic;
 use crate::domain::context::{elision, pairing};
 use crate::domain::hook::answer::Shortened;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
@@ -43,8 +43,8 @@ pub(crate) struct ViewReading {
     /// Places of the view's tool results and of the calls before its tail, with what of them is shown shorter already.
     /// Only where pruning is asked for.
     traffic: HashMap<usize, Vec<(ElidedPart, String)>>,
-    /// Results that no context shows: place and slot.
-    unanswered: HashSet<(usize, usize)>,
+    /// Results that stay as they are, or that no context shows: place and slot.
+    fixed: HashSet<(usize, usize)>,
     /// Places of anchors that a summariser reads.
     told: HashSet<usize>,
     /// Place of the running request, and what was asked in it.
@@ -81,20 +81,19 @@ impl Kept {
 impl ViewReading {
     pub(crate) fn new(planned: Arc<PlannedCompaction>) -> ViewReading {
         let (mut traffic, mut names) = (HashMap::new(), HashMap::new());
-        let mut unanswered = HashSet::new();
+        let mut fixed = HashSet::new();
         if planned.prunes() {
             let heads = &planned.loaded.heads;
             let view = planned.loaded.view();
-            unanswered = pairing::unanswered(&view, heads);
-            let by_code = made_by_code(heads);
+            fixed = pairing::unanswered(&view, heads);
+            let whole = WholeTraffic::of(heads);
             for item in view {
                 let ViewItem::Entry { index, elisions } = item else { continue };
                 let shape = &heads[index].shape;
-                let calls = shape.calls.iter().map(|call| call.id.as_str());
-                if calls.chain(shape.results.iter().map(|one| one.call_id.as_str())).any(|id| by_code.contains(id)) {
-                    continue;
-                }
-                if !shape.results.is_empty() || !(shape.calls.is_empty() || planned.in_tail(index)) {
+                let slots = shape.results.iter().enumerate().filter(|(_, result)| whole.has_result(result));
+                fixed.extend(slots.map(|(slot, _)| (index, slot)));
+                let stays = planned.in_tail(index) || shape.calls.iter().all(|call| whole.has_call(call));
+                if !stays || shape.results.iter().any(|result| !whole.has_result(result)) {
                     let elided = elisions.into_iter().map(|elision| (elision.part, elision.tool_call_id));
                     traffic.insert(index, elided.collect());
                 }
@@ -104,7 +103,7 @@ impl ViewReading {
         }
         ViewReading {
             traffic,
-            unanswered,
+            fixed,
             told: planned.told_anchors(),
             running_at: match planned.running() {
                 Some(RunningPlace::At(index)) => Some(index),
@@ -233,7 +232,7 @@ impl ViewReading {
         let ids = occurrences(message.tool_results().map(|result| result.tool_call_id.as_str()));
         for (slot, (result, known)) in message.tool_results().zip(&head.shape.results).enumerate() {
             let is_text = result.content.iter().all(|block| matches!(block, Block::Text { .. }));
-            if !is_text || self.unanswered.contains(&(index, slot)) {
+            if !is_text || self.fixed.contains(&(index, slot)) {
                 continue;
             }
             let text = result.plain_text();

@@ -204,14 +204,17 @@ pub(super) fn summary_outline(
         previous,
     };
     let replaced = plan.tokens_to_summarize + previous_tokens;
-    let room = match counting {
-        true => room_beside_messages(planned, &outline, aim).max(LEAST_RECORD).min(replaced),
+    let (room, target) = match counting {
+        true => {
+            let room = room_beside_messages(planned, &outline, aim).max(LEAST_RECORD).min(replaced);
+            (room, room)
+        }
         false => record_room(planned, &outline, replaced),
     };
     let work = work(planned, used, outline, task, replaced_tokens);
     let numbers = source.as_ref().and_then(|source| source.numbers());
     let marks = source.as_ref().map(|source| source.marks()).unwrap_or_default();
-    let record = source.map(|source| RecordTask { source, room });
+    let record = source.map(|source| RecordTask { source, room, target });
     // No summariser is asked where messages are counted out: their record is written with the plan.
     let told = record.as_ref().filter(|_| notes && planned.request.summary.is_none());
     let told = told.and_then(|record| record.written(planned.settings.estimator));
@@ -243,14 +246,14 @@ fn room_beside_messages(planned: &PlannedCompaction, outline: &Outline, aim: u64
 }
 
 /// What a record may take, in estimated tokens: what the target leaves beside all that stays; where that is little, a part
-/// of what it stands for, and always less than that.
-fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64) -> u64 {
+/// of what it stands for, and always less than that. Then what the target leaves, for notes that stand as they were given.
+fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64) -> (u64, u64) {
     let settings = &planned.settings;
     let aim = strategy::record_aim(&planned.state.account, settings);
-    let room = left_of(planned, outline, aim).saturating_sub(RECORD_FRAME);
-    room.max(least_record(planned, replaced))
-        .min(replaced * 4 / 5)
-        .min(settings.summary_max_tokens.map_or(u64::MAX, u64::from))
+    let left = left_of(planned, outline, aim).saturating_sub(RECORD_FRAME);
+    let target = left.max(least_record(planned, replaced)).min(replaced.saturating_sub(RECORD_FRAME));
+    let most = settings.summary_max_tokens.map_or(u64::MAX, u64::from);
+    (target.min(replaced * 4 / 5).min(most), target)
 }
 
 /// What a record has at least for what it replaces, in estimated tokens.
