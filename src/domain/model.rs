@@ -20,6 +20,7 @@ pub mod links;
 pub mod message;
 pub mod metadata;
 pub mod open_calls;
+pub mod pictures;
 pub mod record_numbers;
 pub mod running;
 pub mod shape;

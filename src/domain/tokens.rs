@@ -16,7 +16,6 @@ pub mod media;
 pub mod nano_usd;
 pub mod overflow;
 mod pi;
-mod pictures;
 mod praison;
 pub mod prices;
 pub mod report;

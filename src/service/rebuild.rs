@@ -396,7 +396,8 @@ fn write(
     let source = |index: usize| {
         let entry = &loaded.stored[index].entry;
         let item = numbers.item(index).unwrap_or(entry.item.as_str());
-        StoredSource { format: entry.source_format, item, is_examined: false }
+        let keeps_ids = how.item_ids == ItemIds::Given;
+        StoredSource { format: entry.source_format, item, is_examined: false, keeps_ids }
     };
     let texts = chapter_texts(loaded, view)?;
     let summary = |index: usize| {

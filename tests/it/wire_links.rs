@@ -143,6 +143,59 @@ async fn ids_of_a_framework_go_to_the_provider_without_and_come_back_as_they_cam
 }
 
 #[tokio::test]
+async fn ids_that_repeat_come_back_as_they_came() {
+    let session = session(json!({})).await;
+    let turn = |nth: usize, said: &str| {
+        let content = json!([{"type": "output_text", "text": format!("say {nth}"), "annotations": []}]);
+        let call = format!("call_{nth}");
+        [
+            user(&format!("do {nth}")),
+            json!({"id": "rs_0", "type": "reasoning", "summary": [], "encrypted_content": "x"}),
+            json!({"id": said, "type": "message", "role": "assistant", "status": "completed", "content": content}),
+            json!({"id": "fc_0", "type": "function_call", "call_id": call, "name": "f", "arguments": "{}"}),
+            json!({"type": "function_call_output", "call_id": call, "output": "3"}),
+        ]
+    };
+    let items: Vec<Value> = (0..4).flat_map(|nth| turn(nth, if nth == 3 { "" } else { "msg_0" })).collect();
+    let put = json!({"format": "openai_responses", "items": items});
+    App::shared().put(&format!("{session}/transcript"), put).await.expect(200);
+    let given = context(&session, "format=openai_responses&item_ids=given").await;
+    assert_eq!(given["messages"], json!(items), "{given}");
+    let sent = context(&session, "format=openai_responses").await;
+    let checked = json!({"format": "openai_responses", "items": sent["messages"]});
+    assert_eq!(App::shared().post("/v1/lint", checked).await.expect(200)["valid"], true, "{sent}");
+}
+
+#[tokio::test]
+async fn what_names_something_that_is_not_there_is_not_handed_out() {
+    let caller = json!({"type": "program", "caller_id": "p"});
+    let items = json!([
+        user("Count the rows."),
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "caller": caller},
+        {"type": "function_call_output", "call_id": "c", "output": "3", "caller": caller},
+        {"type": "program_output", "id": "po_1", "call_id": "p", "result": "3", "status": "completed"},
+        {"type": "mcp_approval_response", "approval_request_id": "mcpr_9", "approve": true},
+        user("Thanks."),
+    ]);
+    let linted =
+        App::shared().post("/v1/lint", json!({"format": "openai_responses", "items": items})).await.expect(200);
+    assert_eq!(linted["valid"], false);
+    let codes: Vec<&Value> = linted["violations"].as_array().unwrap().iter().map(|one| &one["code"]).collect();
+    assert_eq!(codes, ["missing_link"; 4], "{linted}");
+    let session = session(json!({})).await;
+    App::shared().append(&session, "openai_responses", items.clone()).await;
+    let handed = context(&session, "format=openai_responses").await;
+    let kept = json!([
+        items[0],
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "3"},
+        items[5],
+    ]);
+    assert_eq!(handed["messages"], kept);
+    assert_eq!(handed["conversion_notes"].as_array().unwrap().len(), 4, "{handed}");
+}
+
+#[tokio::test]
 async fn a_callers_cut_obeys_the_rules_of_ours() {
     let session = session(json!({"keep_recent_tokens": 1, "anchor_first_user": false})).await;
     let caller = json!({"type": "program", "caller_id": "p"});

@@ -982,6 +982,7 @@ export interface NetReport {
  * - `result_media_moved`: Media of a result follow it in a user message.
  * - `server_tool_as_text`: A tool that another provider ran is told in words.
  * - `server_tool_unpaired`: A tool that the provider ran lacks its call or its result; the other half is left out.
+ * - `missing_link`: What names by its id something that is not in the context goes without that name, or is left out.
  * - `thinking_dropped`: Thinking that the provider would refuse is left out.
  * - `thinking_of_other_model`: Thinking was signed for another model than the newest, and is kept, as set.
  * - `thinking_missing`: The running tool-use turn has thinking that can't be given back: send it with thinking off.
@@ -1015,7 +1016,7 @@ export interface NetReport {
  * - `parent_changed`: A pi entry hangs under the entry that is shown before it.
  * - `tasks_numbered`: Tasks begin with their number, as `chaptering_trigger` has it.
  */
-export type NoteCode = "orphan_result_dropped" | "duplicate_result_dropped" | "synthetic_result" | "result_moved" | "messages_merged" | "call_id_renamed" | "tool_name_renamed" | "arguments_wrapped" | "error_flag_dropped" | "result_media_moved" | "server_tool_as_text" | "server_tool_unpaired" | "thinking_dropped" | "thinking_of_other_model" | "thinking_missing" | "thinking_after_compaction" | "thinking_stripped" | "signature_placeholder" | "reasoning_unpaired" | "reasoning_by_reference" | "media_dropped" | "image_dropped" | "document_dropped" | "document_as_link" | "document_as_text" | "raw_dropped" | "raw_block_dropped" | "provider_compaction_dropped" | "provider_compaction_as_text" | "empty_text_dropped" | "empty_message_dropped" | "response_fields_removed" | "trailing_space_trimmed" | "system_as_user" | "user_message_inserted" | "half_character_replaced" | "cache_marks_removed" | "item_repaired" | "item_unreadable" | "item_id_changed" | "item_id_removed" | "duplicate_item_dropped" | "parent_changed" | "tasks_numbered";
+export type NoteCode = "orphan_result_dropped" | "duplicate_result_dropped" | "synthetic_result" | "result_moved" | "messages_merged" | "call_id_renamed" | "tool_name_renamed" | "arguments_wrapped" | "error_flag_dropped" | "result_media_moved" | "server_tool_as_text" | "server_tool_unpaired" | "missing_link" | "thinking_dropped" | "thinking_of_other_model" | "thinking_missing" | "thinking_after_compaction" | "thinking_stripped" | "signature_placeholder" | "reasoning_unpaired" | "reasoning_by_reference" | "media_dropped" | "image_dropped" | "document_dropped" | "document_as_link" | "document_as_text" | "raw_dropped" | "raw_block_dropped" | "provider_compaction_dropped" | "provider_compaction_as_text" | "empty_text_dropped" | "empty_message_dropped" | "response_fields_removed" | "trailing_space_trimmed" | "system_as_user" | "user_message_inserted" | "half_character_replaced" | "cache_marks_removed" | "item_repaired" | "item_unreadable" | "item_id_changed" | "item_id_removed" | "duplicate_item_dropped" | "parent_changed" | "tasks_numbered";
 
 /** What becomes of the work that a hook was asked about where it gives no good answer. */
 export type OnError = "continue" | "cancel";
@@ -1872,6 +1873,7 @@ export interface Violation {
  * - `split_batch`: Parallel calls, or the results of one batch, in several messages.
  * - `duplicate_call_id`: An id that an earlier call has.
  * - `server_tool_unpaired`: A tool that the provider ran, without its call or without its result.
+ * - `missing_link`: Something that names by its id what is not there: a call without the program or the code that made it (`caller`), an output without its program, an approval or an approved call without its request, half of a tool that the provider ran.
  * - `reasoning_without_item`: Reasoning without what it led to.
  * - `empty_content`: A message without content.
  * - `empty_text`: A block without text.
@@ -1881,11 +1883,13 @@ export interface Violation {
  * - `invalid_block`: A block that can't be read.
  * - `half_character`: Half of a character that takes two (an escaped surrogate without the other): no strict reader takes the JSON.
  * - `too_many_cache_marks`: More cache marks than the four that a request may have.
+ * - `invalid_cache_mark`: A cache mark of a kind, or of a time, that the provider does not know.
  * - `cache_mark_not_allowed`: A cache mark on a block that may have none.
  * - `cache_mark_order`: A cache mark for an hour behind one for five minutes.
  * - `empty_error_result`: A result that is marked as an error and says nothing.
  * - `error_result_not_text`: A result that is marked as an error and shows something besides text.
- * - `too_many_media`: More images than a request may have.
+ * - `too_many_media`: More images and documents than a request may have.
+ * - `too_many_pages`: More pages of documents than a request may have.
  * - `media_too_large`: An image or a document that is larger than the provider takes.
  * - `unknown_block`: A block of another format.
  * - `block_not_allowed`: A block that this speaker can't send.
@@ -1894,6 +1898,7 @@ export interface Violation {
  * - `thinking_alone`: An answer of nothing but its thinking.
  * - `unsigned_thinking`: Thinking without its signature.
  * - `empty_signature`: A signature without a character.
+ * - `invalid_signature`: A signature that is no base64.
  * - `reasoning_without_summary`: Reasoning without its summary, which is a list, and may be an empty one.
  * - `answer_without_id`: A list of spoken parts without the id of an item that the provider gave.
  * - `configuration_updates_adjacent`: A change of the configuration right behind another.
@@ -1920,7 +1925,7 @@ export interface Violation {
  * - `invalid_item`: An item that can't be read.
  * - `not_sendable`: Something else that the provider would refuse.
  */
-export type ViolationCode = "orphan_result" | "duplicate_result" | "call_without_result" | "result_out_of_place" | "results_not_first" | "split_batch" | "duplicate_call_id" | "server_tool_unpaired" | "reasoning_without_item" | "empty_content" | "empty_text" | "empty_tool_calls" | "invalid_media" | "image_dropped" | "invalid_block" | "half_character" | "too_many_cache_marks" | "cache_mark_not_allowed" | "cache_mark_order" | "empty_error_result" | "error_result_not_text" | "too_many_media" | "media_too_large" | "unknown_block" | "block_not_allowed" | "response_fields" | "provider_compaction_as_text" | "thinking_alone" | "unsigned_thinking" | "empty_signature" | "reasoning_without_summary" | "answer_without_id" | "configuration_updates_adjacent" | "unsigned_call" | "thinking_not_first" | "ends_with_thinking" | "trailing_space_trimmed" | "invalid_call_id" | "invalid_tool_name" | "invalid_arguments" | "invalid_output" | "invalid_call" | "call_not_allowed" | "unknown_role" | "first_message_not_user" | "system_in_messages" | "system_misplaced" | "item_id_too_long" | "duplicate_item_id" | "item_id_changed" | "item_id_removed" | "duplicate_item_dropped" | "unknown_parent" | "invalid_item" | "not_sendable";
+export type ViolationCode = "orphan_result" | "duplicate_result" | "call_without_result" | "result_out_of_place" | "results_not_first" | "split_batch" | "duplicate_call_id" | "server_tool_unpaired" | "missing_link" | "reasoning_without_item" | "empty_content" | "empty_text" | "empty_tool_calls" | "invalid_media" | "image_dropped" | "invalid_block" | "half_character" | "too_many_cache_marks" | "invalid_cache_mark" | "cache_mark_not_allowed" | "cache_mark_order" | "empty_error_result" | "error_result_not_text" | "too_many_media" | "too_many_pages" | "media_too_large" | "unknown_block" | "block_not_allowed" | "response_fields" | "provider_compaction_as_text" | "thinking_alone" | "unsigned_thinking" | "empty_signature" | "invalid_signature" | "reasoning_without_summary" | "answer_without_id" | "configuration_updates_adjacent" | "unsigned_call" | "thinking_not_first" | "ends_with_thinking" | "trailing_space_trimmed" | "invalid_call_id" | "invalid_tool_name" | "invalid_arguments" | "invalid_output" | "invalid_call" | "call_not_allowed" | "unknown_role" | "first_message_not_user" | "system_in_messages" | "system_misplaced" | "item_id_too_long" | "duplicate_item_id" | "item_id_changed" | "item_id_removed" | "duplicate_item_dropped" | "unknown_parent" | "invalid_item" | "not_sendable";
 
 /** Something about an accepted item that the client should know. */
 export interface Warning {

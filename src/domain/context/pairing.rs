@@ -5,6 +5,7 @@
 
 mod emit;
 mod examined;
+mod halves;
 mod matching;
 mod source;
 mod step;

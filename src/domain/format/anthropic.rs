@@ -1,5 +1,6 @@
 //! Anthropic Messages: `{role, content}` with a string or blocks; results travel in user messages.
 
+mod links;
 pub mod marks;
 mod media;
 pub mod pictures;

@@ -14,6 +14,7 @@
 
 mod content;
 mod fields;
+mod links;
 mod media;
 mod read;
 mod read_part;

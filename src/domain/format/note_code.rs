@@ -43,6 +43,8 @@ pub enum NoteCode {
     ServerToolAsText,
     /// A tool that the provider ran lacks its call or its result; the other half is left out.
     ServerToolUnpaired,
+    /// What names by its id something that is not in the context goes without that name, or is left out.
+    MissingLink,
     /// Thinking that the provider would refuse is left out.
     ThinkingDropped,
     /// Thinking was signed for another model than the newest, and is kept, as set.

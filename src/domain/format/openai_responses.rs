@@ -1,8 +1,10 @@
 //! OpenAI Responses: a flat list of items, each one message, call, result or piece of reasoning.
 
 mod item_ids;
+mod links;
 mod parts;
 mod read;
+mod sent;
 mod tools;
 mod write;
 mod write_item;

@@ -58,6 +58,25 @@ pub fn word(name: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{safe}_{suffix}"))
 }
 
+/// How the ids of tools begin that Anthropic runs itself.
+const SERVER_TOOL: &str = "srvtoolu_";
+
+/// Returns true if Anthropic takes it as the id of a tool that it runs itself.
+pub fn is_server_tool_id(id: &str) -> bool {
+    let word = id.strip_prefix(SERVER_TOOL).unwrap_or_default();
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// The id itself where [`is_server_tool_id`] holds, else one derived from it, the same for a call, its result and whatever
+/// names it.
+pub fn server_tool_id(id: &str) -> Cow<'_, str> {
+    if is_server_tool_id(id) {
+        return Cow::Borrowed(id);
+    }
+    let digest = blake3::hash(id.as_bytes()).to_hex();
+    Cow::Owned(format!("{SERVER_TOOL}{}", &digest.as_str()[..24]))
+}
+
 /// The arguments of a function call as the JSON text that OpenAI's formats have: as the source wrote it, where that is
 /// JSON. Text that is none becomes the one argument `input`.
 pub fn arguments_text(call: &ToolCall) -> String {

@@ -12,6 +12,7 @@
 //! error messages say is taken and refused, written down apart from this code, and the tests hold the table to it.
 
 mod anthropic;
+mod anthropic_media;
 mod fault;
 mod gemini;
 mod openai_chat;
@@ -24,8 +25,11 @@ use crate::domain::model::format::Format;
 
 pub use anthropic::NO_WORDS;
 pub(super) use anthropic::{
-    is_marked as is_anthropic_marked, is_thinking as is_anthropic_thinking, is_too_large as is_anthropic_too_large,
-    mend_block as mend_anthropic_block, not_shown as anthropic_not_shown, told_to_user as anthropic_told_to_user,
+    is_marked as is_anthropic_marked, is_thinking as is_anthropic_thinking, mend_block as mend_anthropic_block,
+    told_to_user as anthropic_told_to_user,
+};
+pub(super) use anthropic_media::{
+    Medium as AnthropicMedium, is_too_large as is_anthropic_too_large, not_shown as anthropic_not_shown,
 };
 pub use fault::Fault;
 use fault::Faults;
@@ -75,10 +79,19 @@ pub fn mended(format: Format, mut value: Value) -> Value {
 /// refused when it was read. Without parsing; all else is in its shape.
 pub fn may_be_refused(format: Format, text: &str) -> bool {
     let signs: &[&str] = match format {
-        Format::Anthropic if text.len() > anthropic::MAX_IMAGE_BYTES => return true,
-        Format::Anthropic => &["\"cache_control\"", "\"is_error\""],
+        Format::Anthropic => &[
+            "\"cache_control\"",
+            "\"is_error\"",
+            "\"image\"",
+            "\"document\"",
+            "\"server_tool_use\"",
+            "_tool_result\"",
+            "\"caller\"",
+        ],
         Format::Gemini => &["houghtSignature", "hought_signature"],
-        Format::OpenaiChat => &["\"reasoning", "\"image_url\"", "\"tool_calls\"", "\"function_call\""],
+        Format::OpenaiChat => {
+            &["\"reasoning", "\"image_url\"", "\"tool_calls\"", "\"function_call\"", "\"tool_call_id\""]
+        }
         Format::OpenaiResponses => &["\"reasoning\"", "\"output_text\"", "\\\\u"],
         Format::Native | Format::Pi | Format::ClaudeCode | Format::Codex => &[],
     };

@@ -36,6 +36,10 @@ pub enum ViolationCode {
     DuplicateCallId,
     /// A tool that the provider ran, without its call or without its result.
     ServerToolUnpaired,
+    /// Something that names by its id what is not there: a call without the program or the code that made it (`caller`),
+    /// an output without its program, an approval or an approved call without its request, half of a tool that the
+    /// provider ran.
+    MissingLink,
     /// Reasoning without what it led to.
     ReasoningWithoutItem,
     /// A message without content.
@@ -54,6 +58,8 @@ pub enum ViolationCode {
     HalfCharacter,
     /// More cache marks than the four that a request may have.
     TooManyCacheMarks,
+    /// A cache mark of a kind, or of a time, that the provider does not know.
+    InvalidCacheMark,
     /// A cache mark on a block that may have none.
     CacheMarkNotAllowed,
     /// A cache mark for an hour behind one for five minutes.
@@ -62,8 +68,10 @@ pub enum ViolationCode {
     EmptyErrorResult,
     /// A result that is marked as an error and shows something besides text.
     ErrorResultNotText,
-    /// More images than a request may have.
+    /// More images and documents than a request may have.
     TooManyMedia,
+    /// More pages of documents than a request may have.
+    TooManyPages,
     /// An image or a document that is larger than the provider takes.
     MediaTooLarge,
     /// A block of another format.
@@ -80,6 +88,8 @@ pub enum ViolationCode {
     UnsignedThinking,
     /// A signature without a character.
     EmptySignature,
+    /// A signature that is no base64.
+    InvalidSignature,
     /// Reasoning without its summary, which is a list, and may be an empty one.
     ReasoningWithoutSummary,
     /// A list of spoken parts without the id of an item that the provider gave.

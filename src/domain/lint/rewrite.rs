@@ -25,7 +25,7 @@ pub fn rewrite(format: Format, items: &[(usize, Doc)], heads: &[EntryMeta], repo
     let mut notes = Vec::new();
     let source = |index: usize| {
         let item = items.get(index).map_or("", |(_, doc)| doc.text.get());
-        StoredSource { format, item, is_examined: true }
+        StoredSource { format, item, is_examined: true, keeps_ids: false }
     };
     let pieces = pairing::pieces(&view, heads, source, |_| String::new(), format, &mut notes);
     let written = format::write(format, &pieces, &mut notes);
@@ -112,6 +112,7 @@ pub(super) fn code(note: &Note) -> Option<ViolationCode> {
         NoteCode::MediaDropped => ViolationCode::InvalidMedia,
         NoteCode::ImageDropped => ViolationCode::ImageDropped,
         NoteCode::ServerToolUnpaired => ViolationCode::ServerToolUnpaired,
+        NoteCode::MissingLink => ViolationCode::MissingLink,
         NoteCode::TrailingSpaceTrimmed => ViolationCode::TrailingSpaceTrimmed,
         NoteCode::ItemIdChanged => ViolationCode::ItemIdChanged,
         NoteCode::ItemIdRemoved => ViolationCode::ItemIdRemoved,

@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::counted::saturate;
-use super::pictures;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::Media;
+use crate::domain::model::pictures;
 use crate::domain::settings::Pictures;
 use crate::domain::settings::pictures::OPENAI;
 

@@ -9,7 +9,7 @@ use crate::domain::format::outgoing;
 use crate::domain::model::message::ToolCall;
 
 /// Longest id that a provider takes; longer ones come back shortened.
-const MAX_IDS: [usize; 2] = [64, 256];
+const MAX_IDS: [usize; 3] = [40, 64, 256];
 
 /// Returns true if a posted call is the stored one. Ids count; one that a provider would not take comes back as we
 /// sent it.
@@ -24,6 +24,7 @@ pub fn is_id(posted: &str, stored: &str) -> bool {
     posted.is_empty()
         || posted == stored
         || MAX_IDS.iter().any(|max| outgoing::word(stored, *max) == posted)
+        || posted.starts_with("srvtoolu_") && outgoing::server_tool_id(stored) == posted
         // The second call of an id in one context.
         || posted.strip_prefix(stored).and_then(|rest| rest.strip_prefix('_')).is_some_and(is_number)
 }

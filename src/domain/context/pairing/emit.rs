@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::examined::{HALF_CHARACTER, is_refused, mended, repair};
+use super::examined::{HALF_CHARACTER, mended, needs_repair, repair};
+use super::halves;
 use super::matching::{MatchOutcome, Matching, ResultPlace};
 use super::source::StoredSource;
 use super::step::ViewStep;
@@ -15,8 +16,8 @@ use crate::domain::format::write::{ItemFault, Note, Piece};
 use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
-use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
-use crate::domain::model::shape::{Shape, ShapeKind, apply_shape, is_generated_id};
+use crate::domain::model::message::{Block, CallKind, Message, Role, ToolResult};
+use crate::domain::model::shape::{ShapeKind, apply_shape, is_generated_id};
 
 /// An entry that was read, its results taken apart from the rest.
 struct Opened {
@@ -36,8 +37,8 @@ pub struct Emitter<'v, 'a, F, S> {
     opened: HashMap<usize, Opened>,
     /// Steps of results that went out whole, right behind their calls.
     sent: Vec<bool>,
-    /// Steps whose stored item the target's provider would refuse as it came.
-    refused: Vec<bool>,
+    /// Steps whose stored item is of the target's format and can't go out as it came.
+    to_repair: Vec<bool>,
 }
 
 /// How the results of a group of calls go out.
@@ -64,9 +65,13 @@ where
         notes: &'v mut Vec<Note>,
     ) -> Self {
         let (pieces, sent) = (Vec::with_capacity(steps.len()), vec![false; steps.len()]);
-        let refused =
-            steps.iter().map(|step| !step.is_summary && is_refused(step, sources(step.index), target)).collect();
-        Emitter { steps, matching, sources, summary_text, target, notes, pieces, opened: HashMap::new(), sent, refused }
+        let mut alone = if target == Format::Anthropic { halves::alone(steps) } else { vec![false; steps.len()] };
+        for (step, alone) in steps.iter().zip(&mut alone).filter(|(step, _)| !step.is_summary) {
+            let source = sources(step.index);
+            *alone = source.format == target && *alone || needs_repair(step, source, target);
+        }
+        let (opened, to_repair) = (HashMap::new(), alone);
+        Emitter { steps, matching, sources, summary_text, target, notes, pieces, opened, sent, to_repair }
     }
 
     pub fn run(mut self) -> Vec<Piece<'a>> {
@@ -306,7 +311,7 @@ where
     fn goes_verbatim(&self, at: usize) -> bool {
         let step = &self.steps[at];
         (self.sources)(step.index).format == self.target
-            && !(step.shape.needs_repair || self.refused[at])
+            && !self.to_repair[at]
             && step.elisions.is_empty()
             && !self.matching.renames(at)
             && !(step.is_assistant() && step.has_results())
@@ -346,12 +351,12 @@ where
         let (message, faults) = mended(source, self.target);
         let Some(mut message) = message else {
             self.note(NoteCode::ItemUnreadable, at, "the stored item can't be read any more");
-            return self.take_apart(at, stand_in(step.role, step.shape));
+            return self.take_apart(at, synthetic::stand_in(step.role, step.shape));
         };
         if json::lone_surrogates(source.item) > 0 {
             self.note(NoteCode::HalfCharacterReplaced, at, HALF_CHARACTER);
         }
-        if (step.shape.needs_repair || self.refused[at]) && source.format == self.target {
+        if self.to_repair[at] {
             self.note(NoteCode::ItemRepaired, at, &repair(&faults));
         }
         apply_shape(&mut message, step.shape);
@@ -396,19 +401,4 @@ where
     fn note(&mut self, code: NoteCode, at: usize, detail: &str) {
         self.notes.push(Note::new(code, Some(self.steps[at].index), detail));
     }
-}
-
-/// A message with the calls that the shape remembers and nothing else.
-fn stand_in(role: Role, shape: &Shape) -> Message {
-    let calls = shape.calls.iter().filter(|call| call.kind == ShapeKind::Function).map(|call| {
-        Block::ToolCall(ToolCall {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            arguments: serde_json::json!({}),
-            arguments_text: None,
-            kind: CallKind::Function,
-            opaque: None,
-        })
-    });
-    Message { role, content: calls.collect(), stop: None, opaque: None }
 }

@@ -4,6 +4,7 @@ use super::source::StoredSource;
 use super::step::ViewStep;
 use crate::domain::format;
 use crate::domain::format::refused::{self, Fault};
+use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
@@ -11,14 +12,24 @@ use crate::domain::model::message::Message;
 
 pub const HALF_CHARACTER: &str = "halves of characters, which no strict reader of JSON takes, are sent as U+FFFD";
 
-/// Returns true if the target's provider would refuse the stored item as it came, for what its shape does not tell.
-pub fn is_refused(step: &ViewStep<'_>, source: StoredSource<'_>, target: Format) -> bool {
-    source.format == target
-        && !step.shape.needs_repair
-        && !source.is_examined
-        && !is_abandoned()
-        && refused::may_be_refused(target, source.item)
-        && format::read(target, source.item).is_ok_and(|item| item.needs_repair)
+/// Returns true if the stored item of the target's own format can't go out as it came.
+pub fn needs_repair(step: &ViewStep<'_>, source: StoredSource<'_>, target: Format) -> bool {
+    if source.format != target || source.is_examined || is_abandoned() {
+        return source.format == target && step.shape.needs_repair;
+    }
+    match step.shape.needs_repair {
+        // What needed repair when it was stored may need none here.
+        true if source.keeps_ids || step.has_server_half() => !is_sound(source, target),
+        true => true,
+        false => refused::may_be_refused(target, source.item) && !is_sound(source, target),
+    }
+}
+
+/// Returns true if the item can go out as it came, whatever stands around it.
+fn is_sound(source: StoredSource<'_>, target: Format) -> bool {
+    let Ok(value) = json::parse_lenient(source.item) else { return false };
+    let is_let_be = |fault: &Fault| source.keeps_ids && fault.code == ViolationCode::AnswerWithoutId;
+    refused::faults(target, &value).iter().all(is_let_be) && format::reads_whole(target, &value)
 }
 
 /// The stored item as a message, mended where it is of the target's format, and the faults that it had.

@@ -65,6 +65,23 @@ impl<'v> ViewStep<'v> {
         self.shape.results.iter().any(|result| result.kind == ShapeKind::Function)
     }
 
+    /// Holds the call or the result of a tool that the provider ran.
+    pub(super) fn has_server_half(&self) -> bool {
+        self.server_calls().next().is_some() || self.server_results().next().is_some()
+    }
+
+    /// The ids of the calls of tools that the provider ran.
+    pub(super) fn server_calls(&self) -> impl Iterator<Item = &'v str> {
+        let calls = self.shape.calls.iter().filter(|call| call.kind == ShapeKind::Server);
+        calls.map(|call| call.id.as_str())
+    }
+
+    /// The ids of the calls that results of such tools answer.
+    pub(super) fn server_results(&self) -> impl Iterator<Item = &'v str> {
+        let results = self.shape.results.iter().filter(|result| result.kind == ShapeKind::Server);
+        results.map(|result| result.call_id.as_str())
+    }
+
     /// Carries results for calls of earlier messages.
     pub(super) fn answers(&self) -> bool {
         !self.is_assistant() && self.has_results()

@@ -62,6 +62,7 @@ fn planned<'a>(entries: &'a [Entry], heads: &[EntryMeta], target: Format) -> (Ve
         format: entries[index].source_format,
         item: &entries[index].item,
         is_examined: false,
+        keeps_ids: false,
     };
     let mut notes = Vec::new();
     let pieces = pieces(&plan_view(heads, None), heads, source, |_| "summary".to_owned(), target, &mut notes);
@@ -263,8 +264,12 @@ fn a_summary_stands_where_the_view_has_it() {
     let entries = appended(Format::OpenaiChat, &[user("old"), user("new")]);
     let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
     let view = [ViewItem::Summary { compaction: 0 }, ViewItem::Entry { index: 1, elisions: Vec::new() }];
-    let source =
-        |index: usize| StoredSource { format: Format::OpenaiChat, item: &entries[index].item, is_examined: false };
+    let source = |index: usize| StoredSource {
+        format: Format::OpenaiChat,
+        item: &entries[index].item,
+        is_examined: false,
+        keeps_ids: false,
+    };
     let pieces = pieces(&view, &heads, source, |at| format!("summary {at}"), Format::OpenaiChat, &mut Vec::new());
     let out = format::write(Format::OpenaiChat, &pieces, &mut Vec::new());
     assert_eq!(out, [user("summary 0").to_string(), user("new").to_string()]);

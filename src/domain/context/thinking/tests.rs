@@ -13,6 +13,7 @@ fn rebuilt(entries: &[Entry], policy: Thinking, target: Format) -> (Vec<Value>, 
         format: entries[index].source_format,
         item: &entries[index].item,
         is_examined: false,
+        keeps_ids: false,
     };
     let mut notes = Vec::new();
     let mut pieces = pieces(&plan_view(&heads, None), &heads, source, |_| String::new(), target, &mut notes);
@@ -66,6 +67,7 @@ fn under(entries: &[Entry], policy: Thinking, changes: &Changes) -> (Vec<Value>,
         format: entries[index].source_format,
         item: &entries[index].item,
         is_examined: false,
+        keeps_ids: false,
     };
     let (target, mut notes) = (Format::Anthropic, Vec::new());
     let mut pieces = pieces(&plan_view(&heads, None), &heads, source, |_| String::new(), target, &mut notes);
@@ -99,6 +101,7 @@ fn thinking_behind_what_was_shortened_is_named() {
         format: entries[index].source_format,
         item: &entries[index].item,
         is_examined: false,
+        keeps_ids: false,
     };
     let mut notes = Vec::new();
     let mut pieces = pieces(&plan_view(&heads, None), &heads, source, |_| String::new(), Format::Anthropic, &mut notes);
@@ -133,8 +136,10 @@ fn strip_leaves_the_running_turn_alone() {
     assert_eq!(notes, ["thinking_stripped"; 2]);
     let (out, _) = rebuilt(&entries[..4], Thinking::Strip, Format::Anthropic);
     assert_eq!(out[3], answer(&[text("done")]), "no turn is running");
-    let paused =
-        [user("go"), answer(&[thought(), json!({"type": "server_tool_use", "id": "s", "name": "w", "input": {}})])];
+    let paused = [
+        user("go"),
+        answer(&[thought(), json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "w", "input": {}})]),
+    ];
     let (out, _) = rebuilt(&appended(Format::Anthropic, &paused), Thinking::Strip, Format::Anthropic);
     assert_eq!(out, paused, "a paused turn is running");
 }

@@ -29,7 +29,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
     let mut needs_repair = !only(item, known);
     let content = read_content(item, role, &mut needs_repair)?;
     let (role, content) = place_results(role, content, &mut needs_repair);
-    needs_repair |= server::has_unpaired(&content);
+    needs_repair |= server::is_out_of_order(&content);
     let stop = item.get("stop_reason").and_then(Value::as_str).and_then(read_stop);
     let mut around = without(item, &["content"]);
     if item.get("content").is_some_and(Value::is_string) {

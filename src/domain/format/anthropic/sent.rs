@@ -42,16 +42,18 @@ pub fn blocks_of(message: &Value) -> Vec<Value> {
     }
 }
 
-/// Hands the blocks of a message to `each`, those that lie in a result too, in their order.
+/// Hands the blocks of a message to `each`, those that lie in a result or in a document too, in their order.
 pub fn each_block(message: &mut Value, each: &mut impl FnMut(&mut Value)) {
     fn walk(content: Option<&mut Value>, levels: usize, each: &mut impl FnMut(&mut Value)) {
         let Some(Value::Array(blocks)) = content.filter(|_| levels > 0) else { return };
         for block in blocks {
             each(block);
             walk(block.get_mut("content"), levels - 1, each);
+            walk(block.pointer_mut("/source/content"), levels - 1, each);
         }
     }
-    walk(message.get_mut("content"), 2, each);
+    // A message, a result in it, a document in that.
+    walk(message.get_mut("content"), 3, each);
 }
 
 /// Leaves the newest `room` blocks of a kind: `change` does away with each of the others, and `note` is told the entry of

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::sent::{Sent, role_of};
 use super::write_block::{self, BlockContext};
-use super::{OPENING, marks, pictures, server, systems};
+use super::{OPENING, links, marks, pictures, server, systems};
 use crate::domain::format::keys::Object;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes, own};
@@ -39,6 +39,7 @@ pub fn write_within(pieces: &[Piece<'_>], most_pictures: usize, notes: &mut Vec<
     drop_last_thoughts(&mut sent, &mut notes);
     let sent = sent.into_iter().map(|message| Sent { entry: message.entry(), text: message.into_text() }).collect();
     let mut sent = systems::place(sent, &mut notes);
+    links::take_off(&mut sent, &mut notes);
     trim_prefill(&mut sent, &mut notes);
     if !systems::begins_with_user(&sent) {
         notes.entry = None;
@@ -192,7 +193,7 @@ impl OutgoingMessage<'_> {
 
 fn write_message<'p>(
     message: &Message,
-    sendable: &'p HashSet<&'p str>,
+    sendable: &'p HashSet<Cow<'p, str>>,
     sent: &mut Vec<OutgoingMessage<'_>>,
     notes: &mut Notes<'_>,
 ) {
@@ -200,7 +201,7 @@ fn write_message<'p>(
     let role = role_name(message.role, around.is_some());
     let kept = if role == "system" { &SYSTEM_FIELDS[..] } else { &[] };
     note_removed_fields(around, kept, notes);
-    let place = BlockContext { assistant: role == "assistant", sendable };
+    let place = BlockContext { assistant: role == "assistant", is_own: around.is_some(), sendable };
     let mut empty = 0;
     let mut content: Vec<Value> = Vec::with_capacity(message.content.len());
     let is_system = matches!(message.role, Role::System | Role::Developer);

@@ -1,5 +1,6 @@
 //! One normalised block into a content block of the API.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
@@ -18,8 +19,10 @@ use crate::domain::model::message::{Block, CallKind, Media, Opaque, ToolCall, To
 pub struct BlockContext<'p> {
     /// Assistant messages hold no images and no documents.
     pub assistant: bool,
+    /// The message came from this API.
+    pub is_own: bool,
     /// The server calls that may be sent, results included.
-    pub sendable: &'p HashSet<&'p str>,
+    pub sendable: &'p HashSet<Cow<'p, str>>,
 }
 
 /// `None` where the block can't be said; then a note tells why, empty text aside: that is counted in `empty`.
@@ -72,8 +75,14 @@ fn around(opaque: Option<&Opaque>, kind: &str) -> Object {
 
 fn write_media(kind: &str, source: &Media, place: BlockContext<'_>, notes: &mut Notes<'_>) -> Value {
     let written = if place.assistant { None } else { media::write(kind, source) };
-    let is_taken = |block: &Value| !refused::is_anthropic_too_large(block);
-    written.filter(is_taken).unwrap_or_else(|| {
+    let taken = |mut block: Value| {
+        // What is of this API was looked at when it was read.
+        if !place.is_own {
+            refused::mend_anthropic_block(&mut block, false);
+        }
+        Some(block).filter(|block| block["type"] == kind && !refused::is_anthropic_too_large(block))
+    };
+    written.and_then(taken).unwrap_or_else(|| {
         notes.add(NoteCode::MediaDropped, format!("this {kind} can't be given to Anthropic here"));
         text(outgoing::media_stand_in(kind, source))
     })

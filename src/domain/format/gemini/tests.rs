@@ -260,6 +260,18 @@ fn model_part() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// The parts, each half of what the provider ran with the other half.
+fn whole(parts: Vec<Value>) -> Vec<Value> {
+    let code = json!({"executableCode": {"language": "PYTHON", "code": "1"}});
+    let response = json!({"toolResponse": {"toolType": "GOOGLE_SEARCH", "response": {}, "id": "t"}});
+    let with_other = |part: Value| match (part.get("codeExecutionResult"), part.get("toolCall")) {
+        (Some(_), _) => vec![code.clone(), part],
+        (_, Some(_)) => vec![part, response.clone()],
+        _ => vec![part],
+    };
+    parts.into_iter().flat_map(with_other).collect()
+}
+
 fn response() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!({})),
@@ -277,7 +289,7 @@ proptest! {
         parts in prop::collection::vec(model_part(), 1..6),
         extra in prop::option::of(Just(json!({"deep": [1]}))),
     ) {
-        let mut content = json!({"role": "model", "parts": parts});
+        let mut content = json!({"role": "model", "parts": whole(parts)});
         if let Some(extra) = extra {
             content["futureField"] = extra;
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::content::OutgoingContent;
 use super::write_part::{self, CallNames};
-use super::{fields, sign};
+use super::{fields, links, sign};
 use crate::domain::format::anthropic::OPENING;
 use crate::domain::format::keys::Object;
 use crate::domain::format::note_code::NoteCode;
@@ -38,6 +38,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
             push(content, &mut sent, &mut notes);
         }
     }
+    links::drop_alone(&mut sent, &mut notes);
     sign::running_turn(&mut sent, &mut notes);
     if sent.first().is_some_and(|first| first.is_model) {
         notes.entry = None;

@@ -1,10 +1,10 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{ATTACHED, ATTACHMENT_FOLLOWS, MAX_NAME};
+use super::{ATTACHED, ATTACHMENT_FOLLOWS, MAX_NAME, call_id};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, arguments_text, is_out_of_reach};
-use crate::domain::format::write::{Note, Piece, document_link, media_url};
+use crate::domain::format::write::{ItemFault, Note, Piece, document_link, media_url};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
 
@@ -102,7 +102,7 @@ impl ChatWriter<'_> {
         }
         let own_parts = result.content.iter().any(|block| !matches!(block, Block::Text { .. }) && is_own(block));
         let content = if own_parts { Value::from(said.parts) } else { self.result_text(entry, result, said.parts) };
-        self.push(&json!({ "role": "tool", "tool_call_id": result.tool_call_id, "content": content }));
+        self.push(&json!({ "role": "tool", "tool_call_id": call_id(&result.tool_call_id), "content": content }));
     }
 
     /// The text of a result; its other parts are put aside until the batch is complete.
@@ -176,6 +176,9 @@ impl WrittenBlocks {
                 if call.opaque.is_none() && !outgoing::is_word(&call.name, MAX_NAME) {
                     self.lose(NoteCode::ToolNameRenamed, "the provider takes no such name of a tool");
                 }
+                if call_id(&call.id) != call.id {
+                    self.lose(NoteCode::CallIdRenamed, "the provider takes no id of a call of more than 40 characters");
+                }
                 self.calls.push(call_value(call));
             }
             Block::ToolResult(result) => {
@@ -235,30 +238,33 @@ impl WrittenBlocks {
     }
 
     fn report(&mut self, entry: Option<usize>, notes: &mut Vec<Note>) {
-        notes.extend(self.lost.drain(..).map(|(code, detail)| Note::new(code, entry, detail)));
+        notes.extend(self.lost.drain(..).map(|(code, detail)| match code {
+            NoteCode::CallIdRenamed => Note::new(code, entry, detail).of(ItemFault::IdRefused),
+            _ => Note::new(code, entry, detail),
+        }));
     }
 }
 
 fn call_value(call: &ToolCall) -> Value {
     if let Some(Opaque { format: Format::OpenaiChat, value: Value::Object(fields) }) = &call.opaque {
         let mut fields = fields.clone();
-        fields.insert("id".to_owned(), call.id.as_str().into());
+        fields.insert("id".to_owned(), call_id(&call.id).into());
         // It is named by its type, and so is what it was given.
         if let Some(given) = fields.get_mut(&call.name) {
             *given = call.arguments.clone();
         }
         return Value::Object(fields);
     }
-    let name = outgoing::word(&call.name, MAX_NAME);
+    let (id, name) = (call_id(&call.id), outgoing::word(&call.name, MAX_NAME));
     if call.kind == CallKind::Custom {
         let input = match (&call.arguments_text, &call.arguments) {
             (Some(text), _) | (None, Value::String(text)) => text.clone(),
             (None, arguments) => arguments.to_string(),
         };
-        return json!({ "id": call.id, "type": "custom", "custom": { "name": name, "input": input } });
+        return json!({ "id": id, "type": "custom", "custom": { "name": name, "input": input } });
     }
     let arguments = arguments_text(call);
-    json!({ "id": call.id, "type": "function", "function": { "name": name, "arguments": arguments } })
+    json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } })
 }
 
 /// The message's `content`: a plain string where there is one text alone.

@@ -1,13 +1,13 @@
 //! Pieces of a context into Responses items.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::MAX_ID;
-use super::item_ids::{self, IdFault, ItemIds, WithoutId, id_fault};
+use super::item_ids::{self, IdFault, ItemIds, WithoutId};
+use super::links;
+use super::sent::{ItemHeader, ItemRole, OutgoingItem, head};
 use super::write_item::{self, OutputTypes, call_type, output_type};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes};
@@ -31,32 +31,22 @@ pub fn write_with(pieces: &[Piece<'_>], ids: ItemIds, notes: &mut Vec<Note>) -> 
     for piece in pieces {
         learn_calls(piece, &mut types);
         match piece {
-            Piece::Verbatim { entry, item } => {
-                let head = head(item);
-                let (kind, text) = (ItemRole::of(&head), item.to_string());
-                let item_type = head.kind.as_deref().unwrap_or("message");
-                let fault = head.id.as_deref().and_then(|id| id_fault(item_type, id));
-                let id = head.id.map(Cow::into_owned);
-                sent.push(OutgoingItem { entry: Some(*entry), id, fault, kind, text });
-            }
+            Piece::Verbatim { entry, item } => sent.push(OutgoingItem::new(Some(*entry), item.to_string())),
             Piece::Message { entry, message } => {
                 noted.entry = *entry;
-                for item in write_item::write(message, &types, &mut noted) {
-                    let id = item["id"].as_str().map(str::to_owned);
-                    let item_type = item["type"].as_str().unwrap_or("message");
-                    let fault = id.as_deref().and_then(|id| id_fault(item_type, id));
-                    let (kind, text) = (ItemRole::of_value(&item), item.to_string());
-                    sent.push(OutgoingItem { entry: *entry, id, fault, kind, text });
-                }
+                let items = write_item::write(message, &types, &mut noted);
+                sent.extend(items.iter().map(|item| OutgoingItem::new(*entry, item.to_string())));
             }
         }
     }
     let sent = match ids {
-        ItemIds::Sendable => without_refused_ids(sent, &mut noted),
+        ItemIds::Sendable => {
+            let sent = links::settle(without_refused_ids(sent, &mut noted), &mut noted);
+            drop_lone_reasoning(tell_apart(sent, &mut noted), &mut noted)
+        }
+        // Whoever knows the items by their ids is to find each of them.
         ItemIds::Given => sent,
     };
-    let sent = tell_apart(sent, &mut noted);
-    let sent = drop_lone_reasoning(sent, &mut noted);
     join_updates(sent, &mut noted).into_iter().map(|item| item.text).collect()
 }
 
@@ -104,8 +94,8 @@ fn joined(before: &str, after: &str) -> String {
 fn without_refused_ids(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingItem> {
     let sendable = |mut item: OutgoingItem| {
         let Some(fault) = item.fault else { return Some(item) };
-        let mut value = json::parse_lenient(&item.text).unwrap_or_default();
-        let kind = value["type"].as_str().unwrap_or("message").to_owned();
+        let mut value = item.value();
+        let kind = item.item_type.clone();
         let Some(fields) = value.as_object_mut() else { return Some(item) };
         let given = item.id.take().unwrap_or_default();
         notes.entry = item.entry;
@@ -147,8 +137,8 @@ fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingIte
             kept.push(item);
             continue;
         };
-        let value = json::parse_lenient(&item.text).unwrap_or_default();
-        let kind = value["type"].as_str().unwrap_or("message").to_owned();
+        let value = item.value();
+        let kind = item.item_type.clone();
         let is_answered = value.get("call_id").is_some_and(Value::is_string);
         let detail = format!("an earlier item has the id {id:?} too");
         notes.entry = item.entry;
@@ -177,67 +167,6 @@ fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingIte
         }
     }
     kept
-}
-
-struct OutgoingItem {
-    entry: Option<usize>,
-    /// The item's own id.
-    id: Option<String>,
-    /// Why the API refuses the id.
-    fault: Option<IdFault>,
-    kind: ItemRole,
-    text: String,
-}
-
-/// Role of an item for the reasoning before it.
-#[derive(Clone, Copy, PartialEq)]
-enum ItemRole {
-    Reasoning,
-    /// The model's own: what reasoning leads to.
-    Output,
-    /// A compaction: what stands before it and behind it may belong together.
-    Compaction,
-    /// A change of the configuration.
-    Update,
-    Input,
-}
-
-#[derive(Deserialize, Default)]
-struct ItemHeader<'h> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<Cow<'h, str>>,
-    #[serde(borrow)]
-    id: Option<Cow<'h, str>>,
-    #[serde(borrow)]
-    role: Option<Cow<'h, str>>,
-    #[serde(borrow)]
-    call_id: Option<Cow<'h, str>>,
-}
-
-fn head(item: &str) -> ItemHeader<'_> {
-    serde_json::from_str(item).unwrap_or_default()
-}
-
-impl ItemRole {
-    fn of(head: &ItemHeader<'_>) -> ItemRole {
-        ItemRole::classify(head.kind.as_deref(), head.role.as_deref())
-    }
-
-    fn of_value(item: &Value) -> ItemRole {
-        ItemRole::classify(item["type"].as_str(), item["role"].as_str())
-    }
-
-    fn classify(kind: Option<&str>, role: Option<&str>) -> ItemRole {
-        match (kind, role) {
-            (Some("reasoning"), _) => ItemRole::Reasoning,
-            (Some("compaction" | "compaction_summary"), _) => ItemRole::Compaction,
-            (Some("configuration_update"), _) => ItemRole::Update,
-            (_, Some(role)) if role != "assistant" => ItemRole::Input,
-            (Some("mcp_approval_response"), _) => ItemRole::Input,
-            (Some(kind), _) if kind.ends_with("_output") => ItemRole::Input,
-            _ => ItemRole::Output,
-        }
-    }
 }
 
 /// The API refuses reasoning that is not followed by what it led to.

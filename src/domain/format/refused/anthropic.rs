@@ -2,20 +2,16 @@
 
 use serde_json::{Value, json};
 
+use super::anthropic_media as media;
 use super::fault::{Faults, is_system_directive};
 use crate::domain::format::anthropic::{MAX_ID, MAX_NAME};
 use crate::domain::format::homes::is_foreign;
-use crate::domain::format::outgoing::{self, is_word};
+use crate::domain::format::outgoing::{self, is_server_tool_id, is_word};
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
 
 /// What a result says that is marked as an error and came without a word: the API wants one.
 pub const NO_WORDS: &str = "(no output)";
-
-/// The longest base64 text of an image that the API takes.
-pub const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024;
-/// The largest request that the API takes; a document can't be larger.
-const MAX_DOCUMENT_BYTES: usize = 32 * 1024 * 1024;
 
 pub fn check(value: &Value, found: &mut Faults) {
     match value.get("role").and_then(Value::as_str) {
@@ -56,6 +52,13 @@ fn check_block(block: &Value, assistant: bool, found: &mut Faults) {
     if is_thinking(block) {
         return check_thinking(block, assistant, found);
     }
+    if is_marked(block) && !is_known_mark(&block["cache_control"]) {
+        found.add(ViolationCode::InvalidCacheMark, "a cache mark is ephemeral, for 5m or 1h");
+    }
+    let mut ids = server_ids(kind).filter_map(|pointer| block.pointer(pointer).and_then(Value::as_str));
+    if let Some(id) = ids.find(|id| !is_server_tool_id(id)) {
+        found.add(ViolationCode::InvalidCallId, format!("{id:?} is no id of a tool of the provider's own"));
+    }
     match kind {
         "text" if text("text").is_some_and(|text| text.trim().is_empty()) => {
             found.add(ViolationCode::EmptyText, "a blank text");
@@ -67,11 +70,11 @@ fn check_block(block: &Value, assistant: bool, found: &mut Faults) {
         "image" | "document" if assistant => {
             found.add(ViolationCode::BlockNotAllowed, format!("{kind} of the assistant"));
         }
-        "image" | "document" if !block.get("source").is_some_and(Value::is_object) => {
-            found.add(ViolationCode::InvalidMedia, format!("{kind} without a source"));
-        }
-        "image" | "document" if is_too_large(block) => {
-            found.add(ViolationCode::MediaTooLarge, format!("the {kind} is larger than the API takes"));
+        "image" | "document" => {
+            if let Some((code, detail)) = media::fault(kind, block) {
+                found.add(code, detail);
+            }
+            held(block).for_each(|part| check_block(part, false, found));
         }
         _ if !assistant && kind.ends_with("_tool_result") && has("tool_use_id") => {
             found.add(ViolationCode::BlockNotAllowed, "the result of a server tool in a message of the user");
@@ -81,6 +84,24 @@ fn check_block(block: &Value, assistant: bool, found: &mut Faults) {
         }
         _ => {}
     }
+}
+
+/// What a document that is made of blocks holds.
+fn held(document: &Value) -> impl Iterator<Item = &Value> {
+    document.pointer("/source/content").and_then(Value::as_array).into_iter().flatten()
+}
+
+/// Where the ids stand by which a block is, answers or names a tool that the provider runs. Those of MCP servers have another form.
+fn server_ids(kind: &str) -> impl Iterator<Item = &'static str> {
+    let is_call = kind == "server_tool_use";
+    let is_result = kind.ends_with("_tool_result") && kind != "mcp_tool_result";
+    let places = [("/id", is_call), ("/tool_use_id", is_result), ("/caller/tool_id", true)];
+    places.into_iter().filter(|(_, holds)| *holds).map(|(pointer, _)| pointer)
+}
+
+fn is_known_mark(mark: &Value) -> bool {
+    let ttl = mark.get("ttl").filter(|ttl| !ttl.is_null());
+    mark.get("type").is_some_and(|kind| kind == "ephemeral") && ttl.is_none_or(|ttl| *ttl == "5m" || *ttl == "1h")
 }
 
 fn check_thinking(block: &Value, assistant: bool, found: &mut Faults) {
@@ -162,12 +183,6 @@ pub fn is_marked(block: &Value) -> bool {
     block.get("cache_control").is_some_and(|mark| !mark.is_null())
 }
 
-pub fn is_too_large(block: &Value) -> bool {
-    let most = if block.get("type").is_some_and(|kind| kind == "image") { MAX_IMAGE_BYTES } else { MAX_DOCUMENT_BYTES };
-    let data = block.get("source").and_then(|source| source.get("data")).and_then(Value::as_str);
-    data.is_some_and(|data| data.len() > most)
-}
-
 pub fn mend(value: &mut Value) {
     if value.get("role").is_some_and(|role| role == "developer") {
         *value = told_to_user(value);
@@ -210,13 +225,23 @@ pub fn mend_block(block: &mut Value, assistant: bool) {
         fields.shift_remove("cache_control");
     }
     let kind = block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    mend_mark(block);
+    for pointer in server_ids(&kind) {
+        if let Some(Value::String(id)) = block.pointer_mut(pointer) {
+            *id = outgoing::server_tool_id(id).into_owned();
+        }
+    }
     match kind.as_str() {
         "thinking" | "redacted_thinking" if !assistant => {
             let said = block.get("thinking").and_then(Value::as_str).unwrap_or_default();
             *block = json!({"type": "text", "text": said});
         }
         "tool_result" if !assistant => mend_result(block),
-        "image" | "document" if !assistant && is_too_large(block) => *block = not_shown(&kind, block),
+        "image" | "document" if !assistant => {
+            let parts = block.pointer_mut("/source/content").and_then(Value::as_array_mut);
+            parts.into_iter().flatten().for_each(|part| mend_block(part, false));
+            media::mend(&kind, block);
+        }
         "" | "tool_use" | "tool_result" | "image" | "document" => {}
         _ if is_foreign(Format::Anthropic, block) => {
             let said = block.get("text").or(block.get("refusal")).and_then(Value::as_str);
@@ -224,6 +249,21 @@ pub fn mend_block(block: &mut Value, assistant: bool) {
             *block = json!({"type": "text", "text": said});
         }
         _ => {}
+    }
+}
+
+/// A mark for a time that is not known goes for the usual one; one of another kind is taken off.
+fn mend_mark(block: &mut Value) {
+    let Some(mark) = block.get_mut("cache_control").filter(|mark| !mark.is_null() && !is_known_mark(mark)) else {
+        return;
+    };
+    if let Some(fields) = mark.as_object_mut() {
+        fields.shift_remove("ttl");
+    }
+    if !is_known_mark(mark)
+        && let Some(fields) = block.as_object_mut()
+    {
+        fields.shift_remove("cache_control");
     }
 }
 
@@ -243,15 +283,7 @@ pub fn mend_result(block: &mut Value) {
     for part in block.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten() {
         let kind = part.get("type").and_then(Value::as_str).unwrap_or("text").to_owned();
         if kind != "text" {
-            *part = not_shown(&kind, part);
+            *part = media::not_shown(&kind, part);
         }
     }
-}
-
-/// The text in the place of something that can't be shown, in the words that the writers have for it too.
-pub fn not_shown(kind: &str, block: &Value) -> Value {
-    let source = |key: &str| block.get("source").and_then(|source| source.get(key)).and_then(Value::as_str);
-    let names = [block.get("title").and_then(Value::as_str), source("url"), source("media_type")];
-    let name = names.into_iter().flatten().find(|name| !name.trim().is_empty());
-    json!({"type": "text", "text": outgoing::not_shown(kind, name)})
 }

@@ -1,6 +1,6 @@
 //! What the Gemini API refuses of one content.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::fault::Faults;
 use crate::domain::format::gemini::SIGNATURES;
@@ -39,6 +39,9 @@ fn check_part(part: &Value, found: &mut Faults) {
     if has_empty_signature(part) {
         found.add(ViolationCode::EmptySignature, "a thought signature without a character");
     }
+    if signatures(fields).any(is_no_base64) {
+        found.add(ViolationCode::InvalidSignature, "a thought signature is bytes in base64");
+    }
     let empty = |(key, value): (&String, &Value)| value.is_null() || is_signature(key) && *value == "";
     if fields.iter().all(empty) {
         found.add(ViolationCode::InvalidBlock, "a part without data");
@@ -60,6 +63,18 @@ fn is_signature(key: &str) -> bool {
 
 fn has_empty_signature(part: &Value) -> bool {
     SIGNATURES.iter().any(|key| part.get(*key).is_some_and(|signature| *signature == ""))
+}
+
+fn signatures(part: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    SIGNATURES.iter().filter_map(|key| part.get(*key))
+}
+
+/// Either alphabet is taken, with padding and without; none ends behind the first character of a group.
+fn is_no_base64(signature: &Value) -> bool {
+    let Some(text) = signature.as_str() else { return !signature.is_null() };
+    let bare = text.strip_suffix("==").or(text.strip_suffix('=')).unwrap_or(text);
+    let is_taken = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
+    !bare.bytes().all(is_taken) || bare.len() % 4 == 1
 }
 
 fn is_thought(part: &Value) -> bool {
@@ -104,9 +119,7 @@ fn mend_part(part: &mut Value) {
         let said = part.get("text").and_then(Value::as_str).map_or_else(|| part.to_string(), str::to_owned);
         *part = json!({"text": said});
     }
-    if has_empty_signature(part)
-        && let Some(fields) = part.as_object_mut()
-    {
-        fields.retain(|key, value| !is_signature(key) || *value != "");
+    if let Some(fields) = part.as_object_mut() {
+        fields.retain(|key, value| !is_signature(key) || *value != "" && !is_no_base64(value));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::fault::{Faults, check_arguments, mend_arguments};
 use crate::domain::format::homes::is_foreign;
-use crate::domain::format::openai_chat::{MAX_NAME, THINKING_FIELDS};
+use crate::domain::format::openai_chat::{MAX_NAME, THINKING_FIELDS, call_id};
 use crate::domain::format::outgoing::{self, is_word};
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
@@ -32,12 +32,22 @@ pub fn check(value: &Value, found: &mut Faults) {
     if (role == "tool" && names_no_call("tool_call_id")) || (role == "function" && names_no_call("name")) {
         found.add(ViolationCode::InvalidCallId, "the result does not say which call it answers");
     }
+    if let Some(id) = value.get("tool_call_id").and_then(Value::as_str).filter(|_| role == "tool") {
+        check_id(id, found);
+    }
     check_content(value, role, found);
 }
 
+fn check_id(id: &str, found: &mut Faults) {
+    if call_id(id) != id {
+        found.add(ViolationCode::InvalidCallId, "the id of a call is longer than the API takes");
+    }
+}
+
 fn check_call(call: &Value, found: &mut Faults) {
-    if call.get("id").and_then(Value::as_str).is_none_or(str::is_empty) {
-        found.add(ViolationCode::InvalidCallId, "a call without an id");
+    match call.get("id").and_then(Value::as_str).filter(|id| !id.is_empty()) {
+        Some(id) => check_id(id, found),
+        None => found.add(ViolationCode::InvalidCallId, "a call without an id"),
     }
     let kind = call.get("type").and_then(Value::as_str).unwrap_or("function");
     if let Some(custom) = call.get("custom").filter(|_| kind == "custom") {

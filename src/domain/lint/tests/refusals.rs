@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -10,9 +12,10 @@ use serde_json::{Value, json};
 use super::super::lint;
 use crate::domain::context::pairing::{self, StoredSource};
 use crate::domain::context::view::plan_view;
-use crate::domain::format;
+use crate::domain::format::openai_responses::{ItemIds, write_with};
 use crate::domain::format::refused::TABLE;
-use crate::domain::format::write::Note;
+use crate::domain::format::write::{Note, Piece};
+use crate::domain::format::{self, anthropic};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 use crate::domain::model::open_calls::OpenCalls;
@@ -58,7 +61,8 @@ fn examples() -> Vec<Example> {
     PROVIDERS.into_iter().flat_map(of).collect()
 }
 
-/// An item with what is too long to be written down: `{"@times": n, "item": …}` in a list, `{"@repeat": n}` for a text.
+/// An item with what is too long to be written down: `{"@times": n, "item": …}` in a list, `{"@repeat": n}` for a text,
+/// `{"@png": [width, height]}` and `{"@pdf": pages}` for base64.
 fn made(item: &str) -> String {
     if !item.contains("\"@") {
         return item.to_owned();
@@ -69,17 +73,28 @@ fn made(item: &str) -> String {
 fn made_value(value: Value) -> Value {
     match value {
         Value::Array(list) => list.into_iter().flat_map(made_times).collect(),
-        Value::Object(fields) => match fields.get("@repeat").and_then(Value::as_u64) {
-            Some(times) => "A".repeat(usize::try_from(times).unwrap()).into(),
-            None => Value::Object(fields.into_iter().map(|(key, value)| (key, made_value(value))).collect()),
-        },
+        Value::Object(fields) => {
+            let (number, list) = (|key: &str| fields.get(key)?.as_u64(), fields.get("@png").and_then(Value::as_array));
+            if let Some(times) = number("@repeat") {
+                "A".repeat(usize::try_from(times).unwrap()).into()
+            } else if let Some(pages) = number("@pdf") {
+                let pages = "<</Type/Page>>\n".repeat(usize::try_from(pages).unwrap());
+                BASE64_STANDARD.encode(format!("%PDF-1.7\n{pages}")).into()
+            } else if let Some(sides) = list {
+                let side = |place: usize| u32::try_from(sides[place].as_u64().unwrap()).unwrap().to_be_bytes();
+                let png = [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], &side(0), &side(1), &[8, 6, 0, 0, 0]].concat();
+                BASE64_STANDARD.encode(png).into()
+            } else {
+                Value::Object(fields.into_iter().map(|(key, value)| (key, made_value(value))).collect())
+            }
+        }
         other => other,
     }
 }
 
 fn made_times(value: Value) -> Vec<Value> {
     match value.get("@times").and_then(Value::as_u64) {
-        Some(times) => vec![value["item"].clone(); usize::try_from(times).unwrap()],
+        Some(times) => vec![made_value(value["item"].clone()); usize::try_from(times).unwrap()],
         None => vec![made_value(value)],
     }
 }
@@ -92,6 +107,16 @@ fn codes(format: Format, items: &[String]) -> Vec<(&'static str, usize)> {
 
 /// Stored items, and the context that is rebuilt of them. `None`: an append would refuse one of them.
 pub fn rebuilt(source: Format, items: &[String], target: Format) -> Option<(Vec<String>, Vec<Note>)> {
+    rebuilt_by(source, items, target, false, |pieces, notes| format::write(target, pieces, notes))
+}
+
+fn rebuilt_by(
+    source: Format,
+    items: &[String],
+    target: Format,
+    keeps_ids: bool,
+    write: impl Fn(&[Piece<'_>], &mut Vec<Note>) -> Vec<String>,
+) -> Option<(Vec<String>, Vec<Note>)> {
     let mut open = OpenCalls::default();
     let mut heads = Vec::with_capacity(items.len());
     for (seq, item) in (0_i64..).zip(items) {
@@ -113,10 +138,10 @@ pub fn rebuilt(source: Format, items: &[String], target: Format) -> Option<(Vec<
         });
     }
     let mut notes = Vec::new();
-    let stored = |index: usize| StoredSource { format: source, item: &items[index], is_examined: false };
+    let stored = |index: usize| StoredSource { format: source, item: &items[index], is_examined: false, keeps_ids };
     let view = plan_view(&heads, None);
     let pieces = pairing::pieces(&view, &heads, stored, |_| "summary".to_owned(), target, &mut notes);
-    let written = format::write(target, &pieces, &mut notes);
+    let written = write(&pieces, &mut notes);
     Some((written, notes))
 }
 
@@ -201,4 +226,45 @@ fn half_of_a_character_is_told_of_and_replaced_in_the_patch() {
     let repaired: Vec<&str> = found.repaired.iter().map(|text| text.get()).collect();
     assert_eq!(repaired, [json!({"role": "user", "content": "a \u{fffd}"}).to_string().as_str(), items[1]]);
     assert_eq!(found.diff.len(), 1, "{:?}", found.diff);
+}
+
+#[test]
+fn ids_that_repeat_come_back_as_they_came_to_who_asks_for_them() {
+    let format = Format::OpenaiResponses;
+    for (said, called, thought) in [("msg_0", "fc_0", "rs_0"), ("", "", "rs_0"), ("__fake_id__", "__fake_id__", "")] {
+        let turn = |nth: usize| {
+            let content = json!([{"type": "output_text", "text": format!("say {nth}"), "annotations": []}]);
+            let (call, arguments) = (format!("call_{nth}"), "{}");
+            [
+                json!({"type": "message", "role": "user", "content": format!("do {nth}")}),
+                json!({"id": thought, "type": "reasoning", "summary": [], "encrypted_content": "x"}),
+                json!({"id": said, "type": "message", "role": "assistant", "status": "completed", "content": content}),
+                json!({"id": thought, "type": "reasoning", "summary": [], "encrypted_content": "y"}),
+                json!({"id": called, "type": "function_call", "call_id": call, "name": "f", "arguments": arguments}),
+                json!({"type": "function_call_output", "call_id": call, "output": "3"}),
+            ]
+        };
+        let items: Vec<String> = (0..4).flat_map(turn).map(|item| item.to_string()).collect();
+        let given = |pieces: &[Piece<'_>], notes: &mut Vec<Note>| write_with(pieces, ItemIds::Given, notes);
+        let (out, notes) = rebuilt_by(format, &items, format, true, given).unwrap();
+        assert_eq!(out, items, "{said:?}: {notes:?}");
+        let (sent, notes) = rebuilt(format, &items, format).unwrap();
+        assert_ne!(sent, items);
+        assert_eq!(codes(format, &sent), [], "{said:?}: {notes:?}");
+    }
+}
+
+#[test]
+fn a_model_with_a_larger_window_is_shown_more() {
+    let pdf = |pages: u64| json!({"type": "base64", "media_type": "application/pdf", "data": {"@pdf": pages}});
+    let document = |pages: u64| json!({"role": "user", "content": [{"type": "document", "source": pdf(pages)}]});
+    let items = [document(150), document(450), document(1)].map(|item| made(&item.to_string()));
+    let shown = |most: usize| {
+        let write = |pieces: &[Piece<'_>], notes: &mut Vec<Note>| anthropic::write_within(pieces, most, notes);
+        let (out, notes) = rebuilt_by(Format::Anthropic, &items, Format::Anthropic, false, write).unwrap();
+        let shown = out.iter().zip(&items).map(|(out, item)| out == item).collect::<Vec<_>>();
+        (shown, notes.iter().map(|note| note.entry).collect::<Vec<_>>())
+    };
+    assert_eq!(shown(600), (vec![false, true, true], vec![Some(0)]), "149 pages are left for the first");
+    assert_eq!(shown(100), (vec![false, false, true], vec![Some(0), Some(1)]));
 }

@@ -53,6 +53,7 @@ fn shown(entries: &[Entry], elisions: &[Elision], target: Format) -> Vec<String>
         format: entries[index].source_format,
         item: &entries[index].item,
         is_examined: false,
+        keeps_ids: false,
     };
     let mut notes = Vec::new();
     let pieces = pieces(&view, &heads, source, |_| String::new(), target, &mut notes);

@@ -11,7 +11,7 @@ fn error(value: Value) -> (String, String) {
 fn every_kind_of_block_comes_back_whole() {
     let user = [
         json!({"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}),
-        json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}, "cache_control": {}}),
+        json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}, "cache_control": {"type": "ephemeral"}}),
         json!({"type": "image", "source": {"type": "url", "url": "https://x"}}),
         json!({"type": "image", "source": {"type": "file", "file_id": "f"}}),
         json!({"type": "document", "title": "t", "context": "c", "source": {"type": "text", "media_type": "text/plain", "data": "d"}}),
@@ -19,7 +19,7 @@ fn every_kind_of_block_comes_back_whole() {
         json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "AA=="}}),
         json!({"type": "search_result", "source": "s", "title": "t", "content": []}),
         json!({"type": "container_upload", "file_id": "f"}),
-        json!({"type": "tool_result", "tool_use_id": "a", "content": "x", "is_error": false, "cache_control": {}}),
+        json!({"type": "tool_result", "tool_use_id": "a", "content": "x", "is_error": false, "cache_control": {"type": "ephemeral", "ttl": "1h"}}),
         json!({"type": "tool_result", "tool_use_id": "a"}),
         json!({"type": "tool_result", "tool_use_id": "a", "content": "no", "is_error": true}),
         json!({"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "x"}]}),
@@ -113,12 +113,15 @@ fn broken_but_clear_items_are_marked_for_repair() {
         json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "n", "input": "x"}]}),
         json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a b", "name": "n", "input": {}}]}),
         json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}]}),
-        json!({"role": "assistant", "content": [server_call("s")]}),
-        json!({"role": "assistant", "content": [server_result("s")]}),
+        json!({"role": "assistant", "content": [server_result("s"), server_call("s")]}),
         json!({"role": "assistant", "content": "a", "container": null}),
     ];
     for value in broken {
         assert!(read(&value).unwrap().needs_repair, "{value}");
+    }
+    // Whether the other half is there, the messages around say.
+    for half in [server_call("s"), server_result("s")] {
+        assert!(!read(&json!({"role": "assistant", "content": [half]})).unwrap().needs_repair);
     }
 }
 

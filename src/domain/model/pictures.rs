@@ -7,6 +7,8 @@ use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
+/// Bytes by which the kind of a picture is told.
+const MOST_BEGINNING: usize = 48;
 /// Bytes of a picture that are looked through for its size: a photograph's comes behind its preview.
 const MOST_PICTURE: usize = 256 << 10;
 /// Bytes of a document that are looked through for its pages.
@@ -24,6 +26,19 @@ pub fn size(data: &str) -> Option<(u32, u32)> {
     let bytes = beginning(data, MOST_PICTURE)?;
     let size = png(&bytes).or_else(|| gif(&bytes)).or_else(|| webp(&bytes)).or_else(|| jpeg(&bytes))?;
     (size.0 > 0 && size.1 > 0).then_some(size)
+}
+
+/// What a picture in base64 is, told by how it begins.
+pub fn media_type(data: &str) -> Option<&'static str> {
+    let bytes = beginning(data, MOST_BEGINNING)?;
+    let begins = |sign: &[u8]| bytes.starts_with(sign);
+    Some(match () {
+        () if begins(b"\x89PNG") => "image/png",
+        () if begins(b"\xff\xd8\xff") => "image/jpeg",
+        () if begins(b"GIF87a") || begins(b"GIF89a") => "image/gif",
+        () if begins(b"RIFF") && bytes.get(8..12)? == b"WEBP" => "image/webp",
+        () => return None,
+    })
 }
 
 /// The pages of a PDF in base64, where its page objects or its page tree can be seen; they may be packed.
@@ -143,6 +158,23 @@ mod tests {
         assert_eq!(told(&riff(b"VP8 ", &[0, 0, 0, 0x9d, 1, 0x2a, 0, 4, 0, 3])), Some((1024, 768)));
         let bits = 1023_u32 | 767 << 14;
         assert_eq!(told(&riff(b"VP8L", &[&[0x2f][..], &bits.to_le_bytes()].concat())), Some((1024, 768)));
+    }
+
+    #[test]
+    fn pictures_are_known_by_how_they_begin() {
+        let kind = |bytes: &[u8]| media_type(&BASE64_STANDARD.encode(bytes));
+        let long = [&b"RIFF\0\0\0\0WEBPVP8 "[..], &[7; 200]].concat();
+        for (bytes, expected) in [
+            (&b"\x89PNG\r\n\x1a\n"[..], Some("image/png")),
+            (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
+            (b"GIF89a", Some("image/gif")),
+            (&long, Some("image/webp")),
+            (b"RIFF\0\0\0\0WAVE", None),
+            (b"<svg/>", None),
+            (b"", None),
+        ] {
+            assert_eq!(kind(bytes), expected, "{bytes:?}");
+        }
     }
 
     #[test]
