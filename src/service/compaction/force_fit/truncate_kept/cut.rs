@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Force, KeptResult, SMALLEST, freed};
+use super::part::{Force, KeptResult, SMALLEST, freed};
 use crate::domain::context::elision::arguments::{self, ALWAYS_WHOLE, call_tokens};
 use crate::domain::context::{elision, placeholder};
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
