@@ -2,6 +2,7 @@
 //! built-in summariser writes one on the spot; no model is asked and nobody waits for one.
 
 mod cuts;
+mod part;
 mod plans;
 mod truncate_kept;
 

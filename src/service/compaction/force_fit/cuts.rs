@@ -2,13 +2,13 @@
 
 use uuid::Uuid;
 
+use super::part::{Force, KeptResult, SMALLEST, freed};
 use crate::domain::context::elision::arguments::{self, ALWAYS_WHOLE, call_tokens};
 use crate::domain::context::{elision, placeholder};
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::message::{Block, Message, ToolCall, ToolResult};
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_message;
-use crate::service::compaction::force_fit::truncate_kept::{Force, KeptResult, SMALLEST, freed};
 use crate::service::compaction::plan::PlannedCompaction;
 
 /// How many characters of a long string in arguments stay, the most first.

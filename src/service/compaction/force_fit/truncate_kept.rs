@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::part::{KeptResult, SMALLEST, freed};
 use crate::domain::compaction::result::Reason;
 use crate::domain::context::elision;
 use crate::domain::context::view::ViewItem;
@@ -24,39 +25,10 @@ use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{Segment, join};
 
+pub(crate) use super::part::Force;
+
 /// Target size of the context, in percent of the usable window: with room for some turns.
 const TARGET_PERCENT: u64 = 60;
-/// Tokens left of a result at least, by `Force`; the second is for where the first is not enough: in less, a marker
-/// would say more than the result.
-pub(super) const SMALLEST: [u32; 2] = [300, 40];
-
-/// A tool result that is shown, or the calls or words of an answer, and to how many tokens it is cut.
-pub(super) struct KeptResult {
-    pub part: ElidedPart,
-    /// Empty for calls and words: all of the answer.
-    pub call_id: String,
-    pub original: u32,
-    pub tokens: u32,
-    /// Of these tokens, those that can't go.
-    pub whole: u32,
-    pub goal: u64,
-}
-
-impl KeptResult {
-    /// The tokens that can go.
-    fn loose(&self) -> u32 {
-        self.tokens.saturating_sub(self.whole)
-    }
-}
-
-/// How far shortening goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Force {
-    /// Long results keep their ends.
-    Ends,
-    /// A marker is enough.
-    Markers,
-}
 
 /// The results of a context that are cut down, on their way past.
 pub(crate) struct KeptTruncation {
@@ -161,10 +133,6 @@ fn entry_index(item: &ViewItem) -> Option<usize> {
         ViewItem::Entry { index, .. } => Some(*index),
         ViewItem::Summary { .. } => None,
     }
-}
-
-pub(super) fn freed(elisions: &[Elision]) -> u64 {
-    elisions.iter().map(|elision| u64::from(elision.tokens_before.saturating_sub(elision.tokens_after))).sum()
 }
 
 /// Chooses what to cut so that what is present comes down to the target: the largest results first, then the arguments

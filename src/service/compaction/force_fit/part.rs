@@ -1,0 +1,39 @@
+//! What of a context may be cut, and how far.
+
+use crate::domain::model::compaction::{ElidedPart, Elision};
+
+/// Tokens left of a result at least, by `Force`; the second is for where the first is not enough: in less, a marker
+/// would say more than the result.
+pub(super) const SMALLEST: [u32; 2] = [300, 40];
+
+/// A tool result that is shown, or the calls or words of an answer, and to how many tokens it is cut.
+pub(super) struct KeptResult {
+    pub part: ElidedPart,
+    /// Empty for calls and words: all of the answer.
+    pub call_id: String,
+    pub original: u32,
+    pub tokens: u32,
+    /// Of these tokens, those that can't go.
+    pub whole: u32,
+    pub goal: u64,
+}
+
+impl KeptResult {
+    /// The tokens that can go.
+    pub fn loose(&self) -> u32 {
+        self.tokens.saturating_sub(self.whole)
+    }
+}
+
+/// How far shortening goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Force {
+    /// Long results keep their ends.
+    Ends,
+    /// A marker is enough.
+    Markers,
+}
+
+pub(super) fn freed(elisions: &[Elision]) -> u64 {
+    elisions.iter().map(|elision| u64::from(elision.tokens_before.saturating_sub(elision.tokens_after))).sum()
+}
