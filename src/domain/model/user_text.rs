@@ -12,7 +12,7 @@ use super::framed::is_framed;
 use super::message::{Block, Message, Role};
 use super::running;
 
-pub use agents::{NAME_CHARS, attributed, name_of};
+pub use agents::{NAME_CHARS, attributed, name_of, named};
 pub use harness::without_surroundings;
 
 /// Kind of a message, for a reader who looks for the user's words.
@@ -141,6 +141,10 @@ fn tell(text: &str, answered: bool) -> UserText {
         return UserText::Other;
     }
     let Some(whole) = running::asked(text) else { return UserText::Other };
+    // A harness's own elements around another agent's words.
+    if let Some(words) = agents::words(whole) {
+        return UserText::Agent(words);
+    }
     let own = harness::own_part(whole);
     let said = own.trim();
     if harness::continues(said) {
