@@ -138,7 +138,8 @@ fn named_in(format: Format, message: &Message) -> Option<Message> {
     if format == Format::OpenaiChat { None } else { named(message) }
 }
 
-fn with_names<'p, 'a>(format: Format, pieces: &'p [Piece<'a>]) -> Cow<'p, [Piece<'a>]> {
+/// The pieces as formats have them that have no field for the name of who speaks.
+pub fn with_names<'p, 'a>(format: Format, pieces: &'p [Piece<'a>]) -> Cow<'p, [Piece<'a>]> {
     let with_name = |piece: &Piece<'a>| match piece {
         Piece::Message { entry, message } => {
             Some(Piece::Message { entry: *entry, message: named_in(format, message)? })
