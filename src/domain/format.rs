@@ -27,6 +27,8 @@ mod tool_names;
 pub mod violation_code;
 pub mod write;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use self::link::{Link, LinkError};
@@ -37,6 +39,7 @@ use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::json;
 use crate::domain::model::message::Message;
+use crate::domain::model::user_text::named;
 
 pub use foreign::accept;
 pub use order::parents_first;
@@ -109,6 +112,7 @@ fn read_shaped(format: Format, value: &Value) -> Result<(Item, bool), ItemError>
 
 /// The items of one message, whatever stands around it: nothing is put before it.
 pub fn write_alone(format: Format, message: Message, notes: &mut Vec<Note>) -> Vec<String> {
+    let message = named_in(format, &message).unwrap_or(message);
     match format {
         Format::Anthropic => anthropic::spoken(None, &message, notes).iter().map(Value::to_string).collect(),
         Format::Gemini => gemini::spoken(&message, notes).iter().map(Value::to_string).collect(),
@@ -138,9 +142,37 @@ pub fn compaction_record(format: Format, line: &Value) -> Option<CompactionRecor
     }
 }
 
+/// The message with the name of who speaks before its words, where the format has no field for it.
+fn named_in(format: Format, message: &Message) -> Option<Message> {
+    if format == Format::OpenaiChat { None } else { named(message) }
+}
+
+/// The pieces as formats have them that have no field for the name of who speaks.
+pub fn with_names<'p, 'a>(format: Format, pieces: &'p [Piece<'a>]) -> Cow<'p, [Piece<'a>]> {
+    let with_name = |piece: &Piece<'a>| match piece {
+        Piece::Message { entry, message } => {
+            Some(Piece::Message { entry: *entry, message: named_in(format, message)? })
+        }
+        Piece::Verbatim { .. } => None,
+    };
+    let told: Vec<(usize, Piece<'a>)> =
+        pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, with_name(piece)?))).collect();
+    if told.is_empty() {
+        return Cow::Borrowed(pieces);
+    }
+    let mut all = pieces.to_vec();
+    for (at, piece) in told {
+        if let Some(place) = all.get_mut(at) {
+            *place = piece;
+        }
+    }
+    Cow::Owned(all)
+}
+
 /// The JSON texts of the target's messages, in order. `pieces` come from [`crate::domain::context::pairing::pieces`] for the same
 /// format; what the format can't say is added to `notes`.
 pub fn write(format: Format, pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
+    let pieces = &*with_names(format, pieces);
     match format {
         Format::Native => native::write(pieces, notes),
         Format::OpenaiChat => openai_chat::write(pieces, notes),

@@ -22,7 +22,8 @@ mod words;
 
 use std::collections::HashMap;
 
-use crate::domain::model::message::Message;
+use crate::domain::model::message::{Message, Role};
+use crate::domain::model::user_text::name_of;
 
 pub use align::align;
 pub use calls::{is_id, sent_ids, without_count};
@@ -47,6 +48,14 @@ pub struct ExpectedEntry {
 impl ExpectedEntry {
     fn sizes_of(&self, call_id: &str) -> &[u32] {
         self.sizes.get(call_id).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The name that a user's message came with.
+    fn speaker(&self) -> Option<String> {
+        match &self.said {
+            Said::Message(message) if message.role == Role::User => message.name().map(name_of),
+            _ => None,
+        }
     }
 
     /// Returns true if `block` is the place right behind the message's last block, where there is no block.

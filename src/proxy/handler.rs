@@ -18,7 +18,7 @@ use crate::families;
 use crate::proxy::answer::Answer;
 use crate::proxy::bypass::BypassReason;
 use crate::proxy::compactor::Compactor;
-use crate::proxy::conversation::{Conversation, Opening, Reading};
+use crate::proxy::conversation::{Conversation, Reading};
 use crate::proxy::headers::{self, KEY, PROXY};
 use crate::proxy::identity::Identity;
 use crate::proxy::incoming::{self, Frames, Incoming};
@@ -322,8 +322,7 @@ fn identity(conversation: &Conversation, headers: &HeaderMap, key_id: Option<Uui
         if let Some(handle) = &conversation.handle {
             return Some(Identity::of_content(handle));
         }
-        let Opening { hash, system, .. } = &conversation.opening;
-        Some(Identity::of_speech(&Speaker::of(key_id, headers), system.as_ref(), hash.as_ref()?))
+        Identity::of_speech(&Speaker::of(key_id, headers), &conversation.opening)
     };
     Identity::of_headers(headers).or_else(|| conversation.identity.clone()).or_else(by_content)
 }

@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-use crate::domain::transcript::TextKey;
+use crate::proxy::conversation::Opening;
 use crate::proxy::headers::SESSION;
 use crate::proxy::speaker::Speaker;
 
@@ -22,7 +22,7 @@ pub struct Identity {
 pub struct ByContent {
     /// What versions before this one called it: by what was said alone.
     pub before: String,
-    /// Stands for who speaks, under whatever system prompt, and how it began.
+    /// Stands for who speaks, under whatever system prompt, and how it began but for what a harness writes anew.
     pub opening: blake3::Hash,
     /// Stands for who speaks, and the system prompt.
     pub scope: blake3::Hash,
@@ -122,13 +122,19 @@ impl Identity {
     }
 
     /// By who speaks, the system prompt that is spoken under, and what was said up to the first answer.
-    pub fn of_speech(speaker: &Speaker, system: Option<&TextKey>, said: &blake3::Hash) -> Identity {
+    pub fn of_speech(speaker: &Speaker, opening: &Opening) -> Option<Identity> {
+        let (said, system) = (opening.hash.as_ref()?, opening.system.as_ref());
         let content = ByContent {
             before: Identity::of_content(said).external_id,
-            opening: speaker.digest(None, said),
+            opening: speaker.digest(None, opening.lasting.as_ref().unwrap_or(said)),
             scope: speaker.digest(system, &blake3::Hash::from_bytes([0; 32])),
         };
-        Identity { content: Some(content), ..Identity::of_content(&speaker.digest(system, said)) }
+        Some(Identity { content: Some(content), ..Identity::of_content(&speaker.digest(system, said)) })
+    }
+
+    /// That of a conversation without tools that begins as this one does, which has tools.
+    pub fn without_tools(&self) -> Identity {
+        self.beside(&blake3::hash(b"without tools"))
     }
 
     /// The identity of another conversation under the same key, by what was said in it.

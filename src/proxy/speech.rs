@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use crate::domain::format;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Message, Role};
-use crate::domain::model::user_text::is_by_harness;
+use crate::domain::model::user_text::{is_by_harness, without_surroundings};
 use crate::domain::transcript::{TextKey, text_key};
+use crate::proxy::said;
 
 /// Items that are looked at, from the end on.
 const MOST_ITEMS: usize = 512;
@@ -25,6 +26,17 @@ pub struct Spoken {
     key: TextKey,
     /// A user's own words, and no tool's, nor a harness's in the user's name.
     is_own: bool,
+    /// What the model had said before it, since the message before.
+    heard: u64,
+    /// What it says without that which a harness writes anew with every request; none where that is all.
+    lasting: Option<u64>,
+}
+
+/// What is said to the model, and what the model had said before it: what a harness writes anew is no part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    pub said: u64,
+    pub heard: u64,
 }
 
 /// The newest messages, oldest first.
@@ -49,10 +61,12 @@ impl Speech {
     pub fn of(format: Format, items: &[Box<RawValue>], behind: usize) -> Speech {
         let from = items.len().saturating_sub(MOST_ITEMS);
         let mut speech = Speech { is_cut: from > 0, ..Speech::default() };
+        let mut heard = Heard::default();
         for (at, raw) in items.iter().enumerate().skip(from) {
-            let message = format::accept(format, raw.get()).ok().and_then(|item| item.message);
-            if let Some(one) = message.as_ref().and_then(spoken) {
-                speech.spoken.push(one);
+            let Some(message) = format::accept(format, raw.get()).ok().and_then(|item| item.message) else { continue };
+            heard.hear(&message);
+            if let Some(one) = spoken(&message) {
+                speech.spoken.push(Spoken { heard: heard.taken(), ..one });
                 speech.opening += usize::from(at < behind);
             }
         }
@@ -101,16 +115,51 @@ impl Speech {
         (first..=behind.len()).rev().take(MOST_PLACES).map(|end| digest(behind, end, PLACE)).collect()
     }
 
-    /// Digests of each two messages that follow one another, the newest first: they stay the same where a client sums up
-    /// or changes how its conversation began.
-    pub fn pairs(&self) -> Vec<blake3::Hash> {
-        (2..=self.spoken.len()).rev().take(MOST_PLACES).map(|end| digest(&self.spoken, end, 2)).collect()
+    /// What was said and heard behind the first answer.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut before = 0;
+        let step = |one: &Spoken| {
+            // What was heard before a harness's own message counts for the next one.
+            let heard = std::mem::take(&mut before) ^ one.heard;
+            before = if one.lasting.is_none() { heard } else { 0 };
+            one.lasting.map(|said| Step { said, heard })
+        };
+        self.behind().iter().filter_map(step).collect()
     }
 
-    /// The newest of the pairs, both behind the first answer.
-    pub fn newest_pair(&self) -> Option<blake3::Hash> {
-        (self.behind().len() >= 2).then(|| digest(&self.spoken, self.spoken.len(), 2))
+    /// Returns true if what was said behind the first answer is known from there on.
+    pub fn is_whole(&self) -> bool {
+        !self.is_cut
     }
+}
+
+/// What the model has said since the message before.
+#[derive(Default)]
+struct Heard(Option<blake3::Hasher>);
+
+impl Heard {
+    fn hear(&mut self, message: &Message) {
+        if message.role == Role::Assistant {
+            answered(message, self.0.get_or_insert_default());
+        }
+    }
+
+    fn taken(&mut self) -> u64 {
+        self.0.take().map_or(0, |hasher| short(hasher.finalize().as_bytes()))
+    }
+}
+
+/// An answer: its text and the tools that it calls, whose ids a client may give anew.
+pub fn answered(message: &Message, hasher: &mut blake3::Hasher) {
+    let text = message.plain_text();
+    if !text.trim().is_empty() {
+        hasher.update(&text_key(&text));
+    }
+    message.tool_calls().for_each(|call| _ = hasher.update(call.name.as_bytes()).update(&[0]));
+}
+
+fn short(key: &TextKey) -> u64 {
+    key.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
 }
 
 /// Of so many messages up to `end`.
@@ -130,7 +179,13 @@ fn spoken(message: &Message) -> Option<Spoken> {
     let results: String = results.collect();
     let is_own = message.role == Role::User && !text.trim().is_empty() && !is_by_harness(message);
     let whole = if results.is_empty() { text } else { text + &results };
-    (!whole.trim().is_empty()).then(|| Spoken { key: text_key(&whole), is_own })
+    let says = !whole.trim().is_empty() || said::says(message);
+    let lasting = || {
+        let lasting = without_surroundings(&whole);
+        let is_said = !lasting.is_empty() || whole.trim().is_empty();
+        is_said.then(|| short(&said::key(message, &lasting)))
+    };
+    says.then(|| Spoken { key: said::key(message, &whole), is_own, heard: 0, lasting: lasting() })
 }
 
 #[cfg(test)]
@@ -151,7 +206,6 @@ mod tests {
         assert_eq!(speech.end(), Some(End { newest: text_key("two"), before: Some(text_key("one")) }));
         assert_eq!(said(&["hello", "a:x", " "]).end(), None, "the opening is every one's that begins so");
         assert!(speech.holds(&text_key("one")) && !speech.holds(&text_key("x")) && !speech.holds(&text_key("hello")));
-        assert!(speech.newest_pair().is_some_and(|pair| speech.pairs().contains(&pair)));
     }
 
     #[test]
@@ -159,6 +213,15 @@ mod tests {
         let reminder = "<system-reminder>be brief</system-reminder>";
         assert!(said(&[reminder, "fix it"]).repeats(&said(&["fix it", "now"]).words()));
         assert!(!said(&[reminder, "fix it"]).repeats(&said(&[reminder, "look"]).words()));
+    }
+
+    #[test]
+    fn what_a_harness_writes_anew_is_no_step() {
+        let steps = |last: &str| said(&["o", "a:o", "<env>Monday</env>", "one", "a:x", last]).steps();
+        assert_eq!(steps("two<system-reminder>noon</system-reminder>"), steps("two"));
+        assert_eq!(steps("<system-reminder>noon</system-reminder>").len(), 1);
+        let otherwise = said(&["o", "a:o", "one", "a:another", "two"]).steps();
+        assert!(steps("two")[0] == otherwise[0] && steps("two")[1] != otherwise[1], "what was heard counts");
     }
 
     #[test]

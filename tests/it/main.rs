@@ -122,6 +122,7 @@ mod session_lists;
 mod settings_schema;
 mod shutdown;
 mod spared_results;
+mod speaker_names;
 mod stateless;
 mod summary_settings;
 mod telemetry;

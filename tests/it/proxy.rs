@@ -1,5 +1,6 @@
 //! The proxy in front of the providers' APIs: the real binary before a played provider.
 
+mod alike;
 mod asked;
 mod codex;
 mod conversations;

@@ -12,7 +12,8 @@ use super::framed::is_framed;
 use super::message::{Block, Message, Role};
 use super::running;
 
-pub use agents::{NAME_CHARS, attributed, name_of};
+pub use agents::{NAME_CHARS, attributed, name_of, named};
+pub use harness::without_surroundings;
 
 /// Kind of a message, for a reader who looks for the user's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +67,14 @@ pub fn is_by_harness(message: &Message) -> bool {
     }
     let says = texts(message).any(|text| !text.trim().is_empty());
     says && !matches!(judge(message, false), UserText::Said(_))
+}
+
+/// Returns true if a message in a user's role is a summary of what came before, a harness's or this service's.
+pub fn sums_up(message: &Message) -> bool {
+    let is_summary = |text: &str| {
+        is_framed(text) || harness::is_summary_element(text) || matches!(tell(text, false), UserText::Continued(_))
+    };
+    message.role == Role::User && texts(message).any(is_summary)
 }
 
 /// The message in parts, each of one kind of words: what a harness says and what the user says beside it are told
@@ -132,6 +141,10 @@ fn tell(text: &str, answered: bool) -> UserText {
         return UserText::Other;
     }
     let Some(whole) = running::asked(text) else { return UserText::Other };
+    // A harness's own elements around another agent's words.
+    if let Some(words) = agents::words(whole) {
+        return UserText::Agent(words);
+    }
     let own = harness::own_part(whole);
     let said = own.trim();
     if harness::continues(said) {

@@ -138,6 +138,7 @@ impl<'a> Aligner<'a> {
             let found = match (posted, &stored.fragment) {
                 _ if stored.hidden => false,
                 (Fragment::Line(speaker, line), Fragment::Line(known, text)) => {
+                    let line = stored.behind_name(line).filter(|_| line != text).unwrap_or(line);
                     let behind = self.behind_number(line, stored, text);
                     self.number = behind.or(self.number);
                     speaker == known && (line == text || behind.is_some())

@@ -6,7 +6,10 @@ use serde_json::value::RawValue;
 use crate::domain::format;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Message, Role};
+use crate::domain::model::user_text::{sums_up, without_surroundings};
 use crate::domain::transcript::{TextKey, text_key};
+use crate::proxy::said;
+use crate::proxy::speech::answered;
 
 /// Characters of a system prompt that count.
 const SYSTEM_CHARS: usize = 400;
@@ -23,6 +26,12 @@ pub struct Opening {
     pub has_tools: bool,
     /// Of the system prompt.
     pub system: Option<TextKey>,
+    /// As `hash`, without what a harness writes anew with every request; none where nothing else was said.
+    pub lasting: Option<blake3::Hash>,
+    /// Of the first answer.
+    pub answer: Option<blake3::Hash>,
+    /// It holds a summary of what came before.
+    pub is_summed_up: bool,
 }
 
 impl Opening {
@@ -35,23 +44,31 @@ impl Opening {
 
     /// The same of messages.
     pub fn of_messages(messages: impl Iterator<Item = Option<Message>>, fixed: Fixed<'_>) -> (Opening, usize) {
-        let mut hasher = blake3::Hasher::new();
-        let (has_tools, system) = (fixed.tools.is_some_and(is_filled_list), fixed.system.and_then(system_key));
-        let mut opening = Opening { first: None, hash: None, asked: hasher.finalize(), has_tools, system };
-        let mut behind = 0;
+        let mut opening = Opening::before_anything(fixed);
+        let (mut hasher, mut lasting) = (blake3::Hasher::new(), blake3::Hasher::new());
+        let (mut behind, mut has_words) = (0, false);
         for (at, message) in messages.enumerate() {
             let Some(message) = message.filter(is_speech) else { continue };
-            let key = text_key(&message.plain_text());
+            let text = message.plain_text();
+            let key = said::key(&message, &text);
             if message.role == Role::User {
                 opening.first = opening.first.or(Some(key));
             }
             if opening.hash.is_none() {
-                opening.asked = if message.role == Role::Assistant { hasher.finalize() } else { opening.asked };
-                hasher.update(message.role.into_str().as_bytes()).update(&key);
-                message.tool_calls().for_each(|call| {
-                    hasher.update(call.id.as_bytes()).update(call.name.as_bytes());
-                });
-                opening.hash = (message.role == Role::Assistant).then(|| hasher.finalize());
+                let is_answer = message.role == Role::Assistant;
+                if is_answer {
+                    opening.asked = hasher.finalize();
+                    opening.answer = Some(answer_hash(&message));
+                }
+                add(&mut hasher, &message, &key);
+                opening.hash = is_answer.then(|| hasher.finalize());
+                let own = if is_answer { text.clone() } else { without_surroundings(&text) };
+                if is_answer || !own.is_empty() || text.trim().is_empty() {
+                    add(&mut lasting, &message, &said::key(&message, &own));
+                    has_words |= !is_answer;
+                }
+                opening.is_summed_up |= sums_up(&message);
+                opening.lasting = (is_answer && has_words).then(|| lasting.finalize());
                 behind = at + 1;
             }
             if opening.first.is_some() && opening.hash.is_some() {
@@ -61,6 +78,19 @@ impl Opening {
         match opening.hash {
             Some(_) => (opening, behind),
             None => (Opening { asked: hasher.finalize(), ..opening }, 0),
+        }
+    }
+
+    fn before_anything(fixed: Fixed<'_>) -> Opening {
+        Opening {
+            first: None,
+            hash: None,
+            asked: blake3::Hasher::new().finalize(),
+            has_tools: fixed.tools.is_some_and(is_filled_list),
+            system: fixed.system.and_then(system_key),
+            lasting: None,
+            answer: None,
+            is_summed_up: false,
         }
     }
 
@@ -74,6 +104,17 @@ impl Opening {
     pub fn outweighs(&self, other: &Opening) -> bool {
         (self.has_tools, self.hash.is_some()) > (other.has_tools, other.hash.is_some())
     }
+}
+
+fn add(hasher: &mut blake3::Hasher, message: &Message, key: &TextKey) {
+    hasher.update(message.role.into_str().as_bytes()).update(key);
+    message.tool_calls().for_each(|call| _ = hasher.update(call.id.as_bytes()).update(call.name.as_bytes()));
+}
+
+fn answer_hash(message: &Message) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    answered(message, &mut hasher);
+    hasher.finalize()
 }
 
 /// What stands beside the messages of a conversation.
@@ -107,5 +148,5 @@ fn is_speech(message: &Message) -> bool {
     if matches!(message.role, Role::System | Role::Developer) {
         return false;
     }
-    !message.plain_text().trim().is_empty() || message.tool_calls().next().is_some()
+    said::says(message) || message.tool_calls().next().is_some()
 }

@@ -37,10 +37,26 @@ impl Keeper {
         if known.admits(identity, conversation) {
             return Ok((key, known));
         }
-        let hash = conversation.opening.hash.as_ref().filter(|_| conversation.opening.is_work());
-        let beside = identity.beside(hash.ok_or(BypassReason::SideRequest)?);
+        let beside = self.beside(tenant, identity, conversation).await?.ok_or(BypassReason::SideRequest)?;
         let (key, known) = self.find(tenant, &beside, conversation, true).await?;
         known.admits(&beside, conversation).then_some((key, known)).ok_or(BypassReason::SideRequest.into())
+    }
+
+    /// What a conversation is kept under that its identity's session does not admit. One without tools that nothing names is
+    /// none, but for one that was kept so before.
+    async fn beside(
+        &self,
+        tenant: Tenant,
+        identity: &Identity,
+        conversation: &Conversation,
+    ) -> Result<Option<Identity>> {
+        let opening = &conversation.opening;
+        if identity.content.is_some() && !opening.has_tools {
+            let apart = identity.without_tools();
+            let known = self.services.sessions.names_known(tenant, &[apart.external_id.clone()]).await?;
+            return Ok((!known.is_empty()).then_some(apart));
+        }
+        Ok(opening.hash.as_ref().filter(|_| opening.is_work()).map(|hash| identity.beside(hash)))
     }
 
     /// The session of that name, made where there is none: with a title from the user's words, the newest ones where it

@@ -16,7 +16,25 @@ impl Keeper {
         let by_content = identity.content.as_ref();
         conversation.asks_for_title
             || is_by_the_way
-            || by_content.is_some_and(|by| self.trails.is_aside(tenant, by, conversation))
+            || by_content.is_some_and(|by| {
+                self.trails.is_aside(tenant, by, conversation)
+                    && !self.is_kept_apart(tenant, identity, by, conversation)
+            })
+    }
+
+    /// Returns true if this is known to be a conversation of its own, under another system prompt than the one with tools.
+    fn is_kept_apart(&self, tenant: Tenant, identity: &Identity, by: &ByContent, conversation: &Conversation) -> bool {
+        let key = (tenant, identity.external_id.clone());
+        !self.trails.has_tools(tenant, by) && self.branches.with(&key, |branches| branches.know(&conversation.speech))
+    }
+
+    /// The same identity; where the conversation has no tools and the one that begins so has, that of the one beside it.
+    fn apart(&self, tenant: Tenant, identity: &Identity, conversation: &Conversation) -> Identity {
+        let by = identity.content.as_ref().filter(|_| !conversation.opening.has_tools);
+        match by.is_some_and(|by| self.trails.has_tools(tenant, by)) {
+            true => identity.without_tools(),
+            false => identity.clone(),
+        }
     }
 
     /// The same identity, or that of the session that the conversation goes on in.
@@ -26,6 +44,7 @@ impl Keeper {
         identity: Identity,
         conversation: &Conversation,
     ) -> Result<Identity> {
+        let identity = self.apart(tenant, &identity, conversation);
         let Some(by) = &identity.content else { return Ok(identity) };
         let (key, speech) = ((tenant, identity.external_id.clone()), &conversation.speech);
         let stored = match self.branches.with(&key, |branches| branches.know(speech)) {
@@ -44,7 +63,8 @@ impl Keeper {
         identity: &Identity,
         conversation: &Conversation,
     ) -> Option<Identity> {
-        let Some(_) = &identity.content else { return Some(identity.clone()) };
+        let identity = self.apart(tenant, identity, conversation);
+        let Some(_) = &identity.content else { return Some(identity) };
         let key = (tenant, identity.external_id.clone());
         let name = self.branches.with(&key, |branches| branches.goes_on_in(&conversation.speech))?;
         Some(identity.called(name))

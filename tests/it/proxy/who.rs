@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use super::{CHAT, Got, MESSAGES, RESPONSES, Stage, body};
 use crate::drill_support::all;
 
-const PATHS: [&str; 3] = [CHAT, RESPONSES, MESSAGES];
+pub(super) const PATHS: [&str; 3] = [CHAT, RESPONSES, MESSAGES];
 
-fn said(role: &str, text: &str) -> Value {
+pub(super) fn said(role: &str, text: &str) -> Value {
     json!({"role": role, "content": text})
 }
 
 /// What the user and the model have said in turn.
-fn chat(texts: &[&str]) -> Vec<Value> {
+pub(super) fn chat(texts: &[&str]) -> Vec<Value> {
     texts.iter().enumerate().map(|(at, text)| said(if at % 2 == 0 { "user" } else { "assistant" }, text)).collect()
 }
 
-fn with_tools(path: &str, items: &[Value]) -> Value {
+pub(super) fn with_tools(path: &str, items: &[Value]) -> Value {
     let mut body = body(path, items);
     let schema = json!({"type": "object", "properties": {}});
     body["tools"] = match path {
@@ -29,7 +29,7 @@ fn with_tools(path: &str, items: &[Value]) -> Value {
 }
 
 /// The same under another system prompt.
-fn under(path: &str, mut body: Value, system: &str) -> Value {
+pub(super) fn under(path: &str, mut body: Value, system: &str) -> Value {
     match path {
         CHAT => body["messages"].as_array_mut().unwrap().insert(0, said("system", system)),
         RESPONSES => body["instructions"] = json!(system),
@@ -38,11 +38,11 @@ fn under(path: &str, mut body: Value, system: &str) -> Value {
     body
 }
 
-async fn post(stage: &Stage, path: &str, headers: &[(&str, &str)], body: &Value) -> Got {
+pub(super) async fn post(stage: &Stage, path: &str, headers: &[(&str, &str)], body: &Value) -> Got {
     stage.send(Method::POST, path, headers, body.to_string()).await
 }
 
-async fn sessions(stage: &Stage) -> usize {
+pub(super) async fn sessions(stage: &Stage) -> usize {
     all(&stage.app, "/v1/sessions").await.len()
 }
 

@@ -1,5 +1,7 @@
 //! Another agent's words in the user's role: elements that name their sender, and messages with a name.
 
+use serde_json::Value;
+
 use super::super::message::{Block, Message, Role};
 
 /// Words in the name of an attribute that says who speaks.
@@ -8,6 +10,9 @@ const SENDERS: [&str; 7] = ["agent", "author", "from", "sender", "speaker", "sub
 const USERS: [&str; 2] = ["user", "human"];
 /// Most characters of a sender's name.
 pub const NAME_CHARS: usize = 64;
+/// Elements that harnesses put around what another agent says, which name it inside if they do.
+const NOTICES: [&str; 2] = ["subagent_notification", "task-notification"];
+const NOTICE_ID: [&str; 2] = ["<task-id>", "</task-id>"];
 /// The element around the words of an agent that is known by the message's name.
 const ELEMENT: &str = "agent-message";
 
@@ -38,7 +43,7 @@ impl<'t> Element<'t> {
             Some(open) => up_to_end(open, name)?,
             None => ("", rest.strip_prefix("/>")?),
         };
-        Some(Element { sender: sender?, inside, behind })
+        Some(Element { sender: sender.or_else(|| sender_inside(name, inside))?, inside, behind })
     }
 }
 
@@ -105,6 +110,16 @@ fn up_to_end<'t>(text: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     last
 }
 
+/// Who speaks in a notice of a harness's: by a field or an element in it, else by the notice's name.
+fn sender_inside(name: &str, inside: &str) -> Option<String> {
+    let notice = NOTICES.iter().find(|notice| **notice == name)?;
+    let fields = serde_json::from_str::<serde_json::Map<String, Value>>(inside.trim()).unwrap_or_default();
+    let by_field = fields.iter().find_map(|(key, value)| value.as_str().filter(|_| names_sender(key)));
+    let by_element = || Some(inside.split_once(NOTICE_ID[0])?.1.split_once(NOTICE_ID[1])?.0);
+    let sender = by_field.or_else(by_element).map(name_of).filter(|sender| !sender.is_empty());
+    Some(sender.unwrap_or_else(|| (*notice).to_owned()))
+}
+
 fn names_sender(key: &str) -> bool {
     words_of(key).any(|word| SENDERS.iter().any(|sender| word.eq_ignore_ascii_case(sender)))
 }
@@ -130,6 +145,23 @@ fn is_user(sender: &str) -> bool {
 /// A name as it is kept: on one line, and not without end.
 pub fn name_of(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(NAME_CHARS).collect()
+}
+
+/// The message with its speaker's name before its words, for formats without a field for it. `None`: it says them so
+/// already, or has none.
+pub fn named(message: &Message) -> Option<Message> {
+    let name = message.name().filter(|_| message.role == Role::User).map(name_of)?;
+    let mut named = message.clone();
+    let text = named.content.iter_mut().find_map(|block| match block {
+        Block::Text { text, .. } if !text.trim().is_empty() => Some(text),
+        _ => None,
+    })?;
+    let says_it = text.starts_with(&format!("{name}: ")) || text.starts_with(&format!("<{ELEMENT} "));
+    if says_it {
+        return None;
+    }
+    *text = format!("{name}: {}", text.trim_start_matches(['\r', '\n']));
+    Some(named)
 }
 
 /// The message with its speaker's name before its words, and as another agent's where the name is one of `agents`.

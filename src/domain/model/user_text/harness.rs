@@ -34,6 +34,14 @@ const ADDED: [&str; 28] = [
     "post-tool-use-hook",
 ];
 
+/// Elements that tell of where and when a conversation goes on, and with what rules. Harnesses write them anew with every
+/// request. What a user has attached is none of them.
+const SURROUNDINGS: [&str; 6] =
+    ["system-reminder", "environment_context", "environment_details", "user_instructions", "session_context", "env"];
+
+/// Elements that harnesses put around their own summary of what came before.
+const SUMMARIES: [&str; 2] = ["state_snapshot", "conversation-summary"];
+
 /// Elements around the user's own words.
 const WRAPS: [&str; 5] = ["command-args", "user_query", "user-request", "userRequest", "user_message"];
 
@@ -83,6 +91,13 @@ pub fn continues(text: &str) -> bool {
     CONTINUED.iter().any(|opening| text.starts_with(opening))
 }
 
+/// Returns true if the text is nothing but an element around a summary of what came before.
+pub fn is_summary_element(text: &str) -> bool {
+    let text = text.trim();
+    let is_all = |name: &str| element(text, name).is_some_and(|length| length == text.len());
+    SUMMARIES.into_iter().any(is_all)
+}
+
 /// Returns true if a tool's output opens like this.
 pub fn is_output(text: &str) -> bool {
     OUTPUT.iter().any(|opening| text.starts_with(opening))
@@ -94,6 +109,23 @@ pub fn own_part(text: &str) -> String {
     behind_lines(&without_elements(text)).to_owned()
 }
 
+/// A text without what a harness writes anew with every request.
+pub fn without_surroundings(text: &str) -> String {
+    let mut unclosed = HashSet::new();
+    let own = without(text, |tail| added(tail, &SURROUNDINGS, &mut unclosed));
+    let mut rest = own.trim();
+    while let Some(behind) = behind_handed(rest) {
+        rest = behind.trim_start();
+    }
+    rest.to_owned()
+}
+
+/// What stands behind the instructions that a text begins with.
+fn behind_handed(text: &str) -> Option<&str> {
+    let begins = text.starts_with(HANDED) || text.starts_with(HANDED_OPEN);
+    begins.then(|| text.split_once(HANDED_CLOSE).map_or("", |(_, behind)| behind))
+}
+
 /// What stands behind the harness's own lines and instructions that a text begins with.
 fn behind_lines(text: &str) -> &str {
     let mut rest = text;
@@ -103,8 +135,8 @@ fn behind_lines(text: &str) -> &str {
         let is_own = |(opening, end): &(&str, &str)| line.starts_with(opening) && line.trim_end().ends_with(end);
         if LINES.iter().any(is_own) {
             rest = begun.get(line.len()..).unwrap_or_default();
-        } else if line.starts_with(HANDED) || line.starts_with(HANDED_OPEN) {
-            rest = begun.split_once(HANDED_CLOSE).map_or("", |(_, behind)| behind);
+        } else if let Some(behind) = behind_handed(begun) {
+            rest = behind;
         } else if line.starts_with(SKILL) {
             rest = begun.rsplit_once(GIVEN).map_or("", |(_, given)| given);
         } else if NOBODY.iter().any(|opening| line.starts_with(opening)) {
@@ -117,13 +149,18 @@ fn behind_lines(text: &str) -> &str {
 
 fn without_elements(text: &str) -> String {
     let text = if text.trim_start().starts_with(EDITOR) { asked(text) } else { text };
+    let mut unclosed = HashSet::new();
+    without(text, |tail| added(tail, &ADDED, &mut unclosed).or_else(|| wrapping(tail)))
+}
+
+/// A text without what is left out of it: `left_out` gives the length of that where something begins with `<`.
+fn without(text: &str, mut left_out: impl FnMut(&str) -> Option<usize>) -> String {
     let mut kept = String::with_capacity(text.len());
-    let mut unclosed: HashSet<&'static str> = HashSet::new();
     let mut rest = text;
     while let Some(at) = rest.find('<') {
         let (before, tail) = rest.split_at(at);
         kept.push_str(before);
-        let skipped = added(tail, &mut unclosed).or_else(|| wrapping(tail)).unwrap_or_else(|| {
+        let skipped = left_out(tail).unwrap_or_else(|| {
             kept.push('<');
             1
         });
@@ -138,15 +175,21 @@ fn asked(text: &str) -> &str {
     MY_REQUEST.iter().find_map(|heading| Some(text.split_once(heading)?.1)).unwrap_or_default()
 }
 
-/// Length of an added element that begins here.
-fn added(tail: &str, unclosed: &mut HashSet<&'static str>) -> Option<usize> {
-    let name = ADDED.into_iter().find(|name| opens(tail, name)).filter(|name| !unclosed.contains(name))?;
-    let close = format!("</{name}>");
-    let end = tail.find(&close).map(|end| end + close.len());
-    if end.is_none() {
+/// Length of an element of one of these names that begins here.
+fn added(tail: &str, names: &[&'static str], unclosed: &mut HashSet<&'static str>) -> Option<usize> {
+    let name = names.iter().copied().find(|name| opens(tail, name)).filter(|name| !unclosed.contains(name))?;
+    let length = element(tail, name);
+    if length.is_none() {
         unclosed.insert(name);
     }
-    end
+    length
+}
+
+/// Length of an element of this name that begins here and ends.
+fn element(tail: &str, name: &str) -> Option<usize> {
+    let close = format!("</{name}>");
+    let end = tail.find(&close).filter(|_| opens(tail, name))?;
+    Some(end + close.len())
 }
 
 /// Length of a tag that begins here and wraps the user's words.

@@ -164,3 +164,23 @@ fn many_open_tags_are_no_trouble() {
     assert_eq!(said(&text), UserText::Said(text));
     assert_eq!(said(&"<command-args>".repeat(100_000)), UserText::Other);
 }
+
+#[test]
+fn what_another_agent_says_in_a_harness_s_notice_is_told() {
+    for (text, words) in [
+        ("<subagent_notification agent_id=\"b1\">Never touch it.</subagent_notification>", "b1: Never touch it."),
+        ("<subagent_notification>\nDone.\n</subagent_notification>\n", "subagent_notification: Done."),
+        (
+            "<subagent_notification>{\"agent_id\": \"b2\", \"status\": \"done\"}</subagent_notification>",
+            "b2: {\"agent_id\": \"b2\", \"status\": \"done\"}",
+        ),
+        (
+            "<task-notification>\n<task-id>t1</task-id>\n<result>Ten.</result>\n</task-notification>",
+            "t1: <task-id>t1</task-id>\n<result>Ten.</result>",
+        ),
+    ] {
+        assert_eq!(said(text), UserText::Agent(words.to_owned()), "{text}");
+        assert!(is_by_harness(&user(text)), "{text}");
+    }
+    assert_eq!(said("Look: <subagent_notification>x</subagent_notification>"), words("Look:"));
+}

@@ -11,6 +11,8 @@ pub struct StoredFragment<'a> {
     pub fragment: Fragment<'a>,
     /// A number may stand before it.
     pub begins_task: bool,
+    /// The name of who says it may stand before it.
+    pub name: Option<String>,
     /// A chapter stands in its place.
     pub hidden: bool,
     /// It stands for the whole step, so only where nothing else of that has been said.
@@ -35,6 +37,13 @@ pub struct StoredSide<'a> {
     calls: HashSet<&'a str>,
 }
 
+impl StoredFragment<'_> {
+    /// What stands behind the name of who says it.
+    pub fn behind_name<'l>(&self, line: &'l str) -> Option<&'l str> {
+        line.strip_prefix(self.name.as_deref()?)?.strip_prefix(": ")
+    }
+}
+
 impl<'a> StoredSide<'a> {
     pub fn new(steps: &'a [ExpectedEntry], nothing: &'a ShownBesides) -> StoredSide<'a> {
         let mut stored = StoredSide {
@@ -51,6 +60,7 @@ impl<'a> StoredSide<'a> {
         let mut leading = true;
         for (step, said) in steps.iter().enumerate() {
             let mut begins_task = said.is_task;
+            let mut name = said.speaker();
             let mut begun = false;
             for Placed { block, fragment, optional } in stored_fragments(&said.said, nothing) {
                 let at = stored.fragments.len();
@@ -82,8 +92,10 @@ impl<'a> StoredSide<'a> {
                 begins_task &= !first;
                 let instead = begun && said.is_behind(block);
                 begun = true;
+                let is_line = !optional && matches!(fragment, Fragment::Line(Speaker::User, _));
                 stored.fragments.push(StoredFragment {
                     step,
+                    name: if is_line { name.take() } else { None },
                     fragment,
                     begins_task: first,
                     hidden: false,

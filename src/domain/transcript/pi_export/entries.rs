@@ -8,7 +8,6 @@ use uuid::Uuid;
 use super::file::PiFile;
 use super::members::{is_header, replace, set, text, time};
 use crate::domain::format::refused;
-use crate::domain::format::write::Piece;
 use crate::domain::format::{self, pi};
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::entry::Entry;
@@ -129,7 +128,7 @@ impl PiFile {
     /// Messages of another format; what none of pi's messages can say is kept as it came.
     pub(super) fn messages(&mut self, entry: &Entry, value: impl FnOnce() -> Value) -> Vec<String> {
         let written = match self.read(entry) {
-            Some(message) => pi::write(&[Piece::Message { entry: None, message }], &mut Vec::new()),
+            Some(message) => format::write_alone(Format::Pi, message, &mut Vec::new()),
             None => Vec::new(),
         };
         if written.is_empty() {
