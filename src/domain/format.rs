@@ -65,7 +65,8 @@ pub fn read_value(format: Format, value: &Value) -> Result<Item, ItemError> {
 /// Returns true if the item can be sent back as it is, for all that reading it tells: what its provider would refuse besides
 /// is [`refused::faults`].
 pub fn reads_whole(format: Format, value: &Value) -> bool {
-    read_shaped(format, value).is_ok_and(|(item, _)| !item.needs_repair)
+    let whole = |(item, is_blank): (Item, bool)| !item.needs_repair && !(is_blank && format.has_provider());
+    read_shaped(format, value).is_ok_and(whole)
 }
 
 /// The message of one raw item, for whoever does not ask whether its provider would refuse it; `None` where it holds none.

@@ -101,9 +101,9 @@ fn a_window_that_a_refusal_named_takes_the_place_of_what_was_not_set() {
 #[test]
 fn what_is_not_set_fits_a_small_window() {
     let s = session(json!({"context_window": 32_768}));
-    assert_eq!((s.reserve_tokens, s.keep_recent_tokens), (8192, 8192));
+    assert_eq!((s.reserve_tokens, s.keep_recent_tokens), (8192, 4681));
     let s = session(json!({"context_window": 65_536}));
-    assert_eq!((s.reserve_tokens, s.keep_recent_tokens), (16_384, 16_384));
+    assert_eq!((s.reserve_tokens, s.keep_recent_tokens), (16_384, 9_362));
     let s = session(json!({"context_window": 32_768, "reserve_tokens": 16_384, "keep_recent_tokens": 16_000}));
     assert_eq!((s.reserve_tokens, s.keep_recent_tokens), (16_384, 16_000));
     assert_eq!(session(json!({"preset": "chat", "context_window": 4000})).target_tokens, Some(3000));
