@@ -287,7 +287,7 @@ async fn a_callers_summary_is_used_as_given() {
         assert!(done["result"]["summary"].as_str().unwrap().contains(text), "{text}: {done}");
     }
     let session = filled(app, by_hand(), 20).await;
-    for none in ["", " \n- ", "<tool_call>{\"name\": \"read\"}</tool_call>"] {
+    for none in ["", " \n\t", "<tool_call>{\"name\": \"read\"}</tool_call>"] {
         let refused = app.post(&format!("{session}/compact"), json!({"summary": none, "wait": 60})).await;
         refused.assert_problem(422, "validation_failed");
         assert_eq!(refused.body["errors"][0]["pointer"], "/summary", "{}", refused.text);
@@ -317,7 +317,7 @@ async fn hooks_stand_in_for_pruning_formatting_and_summarising() {
     assert!(body["previous_summary"].as_str().unwrap().contains("Told by a hook"), "{body}");
     assert!(!body["messages"].to_string().contains("Request 3:"), "the span is what came since");
     // What is no summary follows `on_error`.
-    receiver.play(|_, _| Reply::Json(json!({"summary": "- "})));
+    receiver.play(|_, _| Reply::Json(json!({"summary": " \n "})));
     let (_, done) = compacted(&app, json!({})).await;
     assert_eq!((&done["status"], report(&done).0), (&json!("succeeded"), &json!("failed")), "{done}");
     assert!(upstream.calls() > 0, "the model is asked after all");

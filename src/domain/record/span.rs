@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use super::arguments::{ArgumentShapes, arguments_text};
-use super::blocks::{self, AnsweredBlock};
+use super::blocks::{AnsweredBlock, last_block};
 use super::effect::{command_of, is_read_only};
 use super::ending::{self, CallEnd};
 use super::frames::drop_frames;
@@ -138,7 +138,7 @@ impl<'a> Span<'a> {
             }
         }
         let mut span = reading.span;
-        span.lines = blocks::with_outputs(span.lines);
+        span.lines = with_outputs(span.lines);
         let of_users = span.lines.iter_mut().filter_map(|line| match line {
             Line::User { text, .. } => Some(text),
             _ => None,
@@ -240,6 +240,28 @@ impl<'a> Span<'a> {
         }
         HeardBehind { span: self, at, said }
     }
+}
+
+/// Takes the last block of an agent's message together with the output right behind it.
+fn with_outputs(lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
+    let mut joined: Vec<Line<'_>> = Vec::with_capacity(lines.len());
+    for line in lines {
+        let block = match (joined.last(), &line) {
+            (Some(Line::Agent { text }), Line::Harness { .. }) => last_block(text),
+            _ => None,
+        };
+        match (block, line) {
+            (Some((words, command)), Line::Harness { text: output }) => {
+                joined.pop();
+                if !words.is_empty() {
+                    joined.push(Line::Agent { text: words });
+                }
+                joined.push(Line::Block(AnsweredBlock { command, output }));
+            }
+            (_, line) => joined.push(line),
+        }
+    }
+    joined
 }
 
 impl<'a> CallLine<'a> {

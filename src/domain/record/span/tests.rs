@@ -65,3 +65,21 @@ fn what_was_heard_behind_a_result() {
     let heard = span.heard_behind(0);
     assert!(heard.holds("lexer") && heard.holds("parser") && !heard.holds("nothing"));
 }
+
+/// An agent that acts in its words: the block is the command, what a program printed stands behind it.
+#[test]
+fn a_block_and_its_output_are_one() {
+    let messages = [
+        said(Role::User, "Find the lock."),
+        said(Role::Assistant, "I look.\n\n```bash\ngrep -n lock src/a.rs\n```"),
+        said(Role::User, "12: lock\n(Open file: n/a)\nbash-$"),
+        said(Role::Assistant, "No block here."),
+        said(Role::User, "?\n(Open file: n/a)\nbash-$"),
+    ];
+    let span = span(&messages);
+    assert!(matches!(&span.lines[1], Line::Agent { text } if text == "I look."), "{:?}", span.lines);
+    let Line::Block(block) = &span.lines[2] else { panic!("{:?}", span.lines) };
+    assert_eq!(block.command, "grep -n lock src/a.rs");
+    assert!(block.output.starts_with("12: lock"), "{:?}", block);
+    assert!(matches!(&span.lines[4], Line::Harness { .. }), "{:?}", span.lines);
+}
