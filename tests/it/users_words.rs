@@ -122,7 +122,7 @@ async fn what_is_no_summary_is_not_taken_from_a_caller_either() {
     app.append(&session, "openai_chat", json!(round(0))).await;
     // What else a text may be is the caller's to decide (`hooks::a_callers_summary_is_used_as_given`).
     let call = r#"<tool_call>{"name": "read", "arguments": {}}</tool_call>"#;
-    for summary in ["", "- \n\n- ", call] {
+    for summary in ["", " \n\n\t", call] {
         let answer = app.post(&format!("{session}/compact"), json!({"force": true, "summary": summary})).await;
         assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!("/summary")), "{}", answer.text);
     }
