@@ -56,7 +56,8 @@ impl Links {
         }
         let item = self.approved(item, notes)?;
         let item = self.called(item, notes);
-        match item.call_id.clone().filter(|id| !id.is_empty()) {
+        let call_id = if names_call_by_id(&item.item_type) { &item.id } else { &item.call_id };
+        match call_id.clone().filter(|id| !id.is_empty()) {
             Some(id) if item.item_type.ends_with("_output") => self.answer(item, &id, notes),
             Some(id) => Some(self.open(item, id, notes)),
             None => Some(item),
@@ -174,12 +175,21 @@ fn is_paired(output: &str) -> bool {
     matches!(output, "function_call_output" | "custom_tool_call_output") || AgentTool::by_output(output).is_some()
 }
 
+/// This output has no `call_id`: its own id is that of its call.
+fn names_call_by_id(kind: &str) -> bool {
+    kind == "local_shell_call_output"
+}
+
 fn set_call_id(item: &mut OutgoingItem, id: String) {
     let mut value = item.value();
+    let (key, place) = match names_call_by_id(&item.item_type) {
+        true => ("id", &mut item.id),
+        false => ("call_id", &mut item.call_id),
+    };
     if let Some(fields) = value.as_object_mut() {
-        fields.insert("call_id".to_owned(), id.as_str().into());
+        fields.insert(key.to_owned(), id.as_str().into());
         item.text = value.to_string();
-        item.call_id = Some(id);
+        *place = Some(id);
     }
 }
 
