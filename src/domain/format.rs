@@ -65,7 +65,7 @@ pub fn read_value(format: Format, value: &Value) -> Result<Item, ItemError> {
 /// Returns true if the item can be sent back as it is, for all that reading it tells: what its provider would refuse besides
 /// is [`refused::faults`].
 pub fn reads_whole(format: Format, value: &Value) -> bool {
-    let whole = |(item, is_blank): (Item, bool)| !item.needs_repair && !(is_blank && format.has_provider());
+    let whole = |(item, is_blank): (Item, bool)| !(item.needs_repair || is_blank && format.has_provider());
     read_shaped(format, value).is_ok_and(whole)
 }
 

@@ -70,7 +70,9 @@ impl Trails {
         let trail = Arc::new(Trail::of(conversation));
         if let Some(end) = trail.end() {
             let kept = Kept { name: name.to_owned(), trail };
-            self.ends.entry((tenant, scoped(by, &end))).and_upsert_with(|all| Arc::new(with(all, kept)));
+            self.ends
+                .entry((tenant, scoped(by, &end)))
+                .and_upsert_with(|all| Arc::new(with(&all.map(moka::Entry::into_value).unwrap_or_default(), kept)));
         }
         if conversation.opening.has_tools {
             self.with_tools.insert((tenant, scoped(by, &by.opening)), ());
@@ -117,8 +119,7 @@ impl Trails {
 }
 
 /// With one more, in place of what the same conversation was before.
-fn with(all: Option<moka::Entry<(Tenant, blake3::Hash), Arc<Vec<Kept>>>>, kept: Kept) -> Vec<Kept> {
-    let all = all.map(moka::Entry::into_value).unwrap_or_default();
+fn with(all: &[Kept], kept: Kept) -> Vec<Kept> {
     let others: Vec<Kept> = all.iter().filter(|other| other.name != kept.name).cloned().collect();
     let from = (others.len() + 1).saturating_sub(MOST_ALIKE);
     others.into_iter().skip(from).chain([kept]).collect()

@@ -8,6 +8,7 @@ use contextd::service::core::page::PageRequest;
 use contextd::service::sessions::SessionPatch;
 use serde_json::{Value, json};
 
+use crate::drill_rounds::told_calls;
 use crate::service_support::{Stage, assistant, calls, result, user};
 
 const COUNTING: [Strategy; 3] = [Strategy::Truncate, Strategy::Sliding, Strategy::Smart];
@@ -92,13 +93,7 @@ async fn a_callers_notes_outlive_every_record_until_others_are_given() {
 /// The calls that a record of [`work`] tells of or counts: where requests are not told, each stands for its call.
 fn accounted(summary: &str) -> usize {
     let message: Value = serde_json::from_str(summary).unwrap();
-    let number = |text: &str| text.split(' ').next().and_then(|word| word.parse::<usize>().ok());
-    let of_line = |line: &str| {
-        let counted = line.strip_prefix("  (").and_then(number);
-        let untold = line.strip_prefix('[').and_then(number);
-        counted.or(untold).unwrap_or(usize::from(line.starts_with("- #")))
-    };
-    message["content"].as_str().unwrap().lines().map(of_line).sum()
+    usize::try_from(told_calls(message["content"].as_str().unwrap())).unwrap()
 }
 
 #[tokio::test]

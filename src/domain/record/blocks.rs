@@ -12,7 +12,7 @@ pub(super) struct AnsweredBlock {
 pub(super) fn last_block(text: &str) -> Option<(String, String)> {
     let fences: Vec<usize> = text.match_indices("```").map(|(at, _)| at).filter(|at| opens_line(text, *at)).collect();
     let [.., open, close] = fences.as_slice() else { return None };
-    if fences.len() % 2 != 0 {
+    if !fences.len().is_multiple_of(2) {
         return None;
     }
     let inner = text[open + 3..*close].split_once('\n').map(|(_, inner)| inner.trim())?;

@@ -53,7 +53,7 @@ impl Keeper {
         let opening = &conversation.opening;
         if identity.content.is_some() && !opening.has_tools {
             let apart = identity.without_tools();
-            let known = self.services.sessions.names_known(tenant, &[apart.external_id.clone()]).await?;
+            let known = self.services.sessions.names_known(tenant, std::slice::from_ref(&apart.external_id)).await?;
             return Ok((!known.is_empty()).then_some(apart));
         }
         Ok(opening.hash.as_ref().filter(|_| opening.is_work()).map(|hash| identity.beside(hash)))

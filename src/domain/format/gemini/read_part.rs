@@ -92,11 +92,10 @@ fn id_place(id: &str) -> Value {
     if id.is_empty() { Value::Null } else { "".into() }
 }
 
-/// Returns true if the API takes it as the name of a function, which begins with a letter or an underscore.
+/// Returns true if the API takes it as the name of a function.
 pub fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
-    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    begins && name.len() <= MAX_OWN_NAME && name.bytes().all(allowed)
+    !name.is_empty() && name.len() <= MAX_OWN_NAME && name.bytes().all(allowed)
 }
 
 fn read_result(part: &Object, key: &str, at: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {

@@ -135,12 +135,7 @@ fn sent_name(name: &str, is_own: bool) -> String {
     if is_name(name) && (is_own || name.len() <= MAX_NAME) {
         return name.to_owned();
     }
-    let word = outgoing::word(name, MAX_NAME);
-    if is_name(&word) {
-        return word.into_owned();
-    }
-    // What is no word gets a digest, so that it is nobody else's name.
-    outgoing::word(&format!("_{name}."), MAX_NAME).into_owned()
+    outgoing::word(name, MAX_NAME).into_owned()
 }
 
 fn write_result(result: &ToolResult, names: &mut CallNames<'_>, notes: &mut Notes<'_>) -> Value {
