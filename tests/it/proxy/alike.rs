@@ -27,7 +27,7 @@ fn different(mut names: Vec<String>) -> usize {
 /// The same questions about each document.
 fn batch(documents: &[&str], first: &str, asked: &[&[&str]]) -> Vec<Vec<Value>> {
     let about = |(document, asked): (&&str, &&[&str])| {
-        chat(&[&[&format!("{document}"), &first.replace('*', document)[..]], *asked].concat())
+        chat(&[&[*document, &first.replace('*', document)[..]], *asked].concat())
     };
     documents.iter().zip(asked.iter().cycle()).map(about).collect()
 }
