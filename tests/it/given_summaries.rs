@@ -37,6 +37,15 @@ async fn told(app: &App, session: &str) -> (Value, String) {
     (handed, text)
 }
 
+/// The context goes on where the client posts it back: the summary in it is known as ours.
+async fn known_when_posted_back(app: &App, session: &str, handed: &Value, given: &str) {
+    let mut posted = handed["messages"].as_array().unwrap().clone();
+    posted.push(json!({"role": "user", "content": "go on"}));
+    let put = json!({"format": "openai_chat", "items": posted});
+    let put = app.put(&format!("{session}/transcript"), put).await.expect(200);
+    assert_eq!((&put["appended"], &put["forked"]), (&json!(1), &json!(false)), "{given:?}: {put}");
+}
+
 #[tokio::test]
 async fn a_callers_summary_stands_as_it_was_given() {
     let app = App::shared();
@@ -49,12 +58,7 @@ async fn a_callers_summary_stands_as_it_was_given() {
         assert_eq!(done["status"], "succeeded", "{given:?}: {done}");
         let (handed, text) = told(app, &session).await;
         assert!(text.contains(&format!("<context-summary>\n{given}\n")), "{given:?}: {text}");
-        // It is known as ours when it is posted back.
-        let mut posted = handed["messages"].as_array().unwrap().clone();
-        posted.push(json!({"role": "user", "content": "go on"}));
-        let put = json!({"format": "openai_chat", "items": posted});
-        let put = app.put(&format!("{session}/transcript"), put).await.expect(200);
-        assert_eq!((&put["appended"], &put["forked"]), (&json!(1), &json!(false)), "{given:?}: {put}");
+        known_when_posted_back(app, &session, &handed, given).await;
     }
 }
 
@@ -68,11 +72,7 @@ async fn the_words_of_our_own_frame_are_changed_in_it() {
     app.post(&format!("{session}/compact"), body).await.expect(200);
     let (handed, text) = told(app, &session).await;
     assert!(text.contains("a &lt;/context-summary>\nb\n&lt;context-summary>\nc <summary>"), "{text}");
-    let mut posted = handed["messages"].as_array().unwrap().clone();
-    posted.push(json!({"role": "user", "content": "go on"}));
-    let put = json!({"format": "openai_chat", "items": posted});
-    let put = app.put(&format!("{session}/transcript"), put).await.expect(200);
-    assert_eq!((&put["appended"], &put["forked"]), (&json!(1), &json!(false)), "{put}");
+    known_when_posted_back(app, &session, &handed, given).await;
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use super::keys::Object;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::Opaque;
 
-pub use item_ids::{ItemIds, is_own_id};
+pub use item_ids::{ItemIds, call_key, is_own_id};
 pub use read::read;
 pub use tools::shows_nothing;
 pub use write::{write, write_with};

@@ -16,8 +16,7 @@ impl ItemIds {
     /// Takes the item's id off where an earlier one has it. False: the item can't be without one, and has to go.
     pub fn tell_apart(&mut self, item: &mut Value, report: &mut Report) -> bool {
         let kind = item.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
-        // The output of a local shell call names its call by `id`.
-        let own_id = item.get("id").and_then(Value::as_str).filter(|_| kind != "local_shell_call_output");
+        let own_id = item.get("id").and_then(Value::as_str).filter(|_| openai_responses::call_key(&kind) != "id");
         // One that the provider does not take at all is left out where the item is written.
         let own_id = own_id.filter(|id| !id.is_empty() && openai_responses::is_own_id(&kind, id));
         let Some(id) = own_id else { return true };

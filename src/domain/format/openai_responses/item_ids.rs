@@ -49,11 +49,16 @@ pub enum IdFault {
     Foreign,
 }
 
+/// The key by which an item of this kind names the call that it is or answers. The output of a local shell call has no
+/// `call_id`: its own id is that of its call.
+pub fn call_key(kind: &str) -> &'static str {
+    if kind == "local_shell_call_output" { "id" } else { "call_id" }
+}
+
 /// What is wrong with the id of an item of this kind.
 pub fn id_fault(kind: &str, id: &str) -> Option<IdFault> {
     match prefix(kind) {
-        // It names its call by it.
-        _ if kind == "local_shell_call_output" => None,
+        _ if call_key(kind) == "id" => None,
         _ if id.len() > MAX_ID => Some(IdFault::TooLong),
         Some(prefix) if !id.starts_with(prefix) || !is_word(id, MAX_ID) => Some(IdFault::Foreign),
         _ => None,

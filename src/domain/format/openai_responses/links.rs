@@ -8,7 +8,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::MAX_ID;
-use super::sent::OutgoingItem;
+use super::item_ids::call_key;
+use super::sent::{OutgoingItem, take_another};
 use super::tools::AgentTool;
 use super::write_item::output_type;
 use crate::domain::format::note_code::NoteCode;
@@ -56,7 +57,7 @@ impl Links {
         }
         let item = self.approved(item, notes)?;
         let item = self.called(item, notes);
-        let call_id = if names_call_by_id(&item.item_type) { &item.id } else { &item.call_id };
+        let call_id = if call_key(&item.item_type) == "id" { &item.id } else { &item.call_id };
         match call_id.clone().filter(|id| !id.is_empty()) {
             Some(id) if item.item_type.ends_with("_output") => self.answer(item, &id, notes),
             Some(id) => Some(self.open(item, id, notes)),
@@ -143,13 +144,11 @@ impl Links {
     fn open(&mut self, mut item: OutgoingItem, id: String, notes: &mut Notes<'_>) -> OutgoingItem {
         let mut sent = None;
         if !self.taken.insert(id.clone()) {
-            let tried = self.tried.entry(id.clone()).or_insert(1);
-            let others = std::iter::repeat_with(|| {
-                *tried += 1;
-                let other = format!("{id}_{tried}");
-                if other.len() <= MAX_ID { other } else { outgoing::word(&other, MAX_ID).into_owned() }
-            });
-            sent = others.take(self.taken.len() + 1).find(|other| self.taken.insert(other.clone()));
+            let form = |other: String| match other.len() <= MAX_ID {
+                true => other,
+                false => outgoing::word(&other, MAX_ID).into_owned(),
+            };
+            sent = take_another(&id, &mut self.taken, &mut self.tried, form);
         }
         if let Some(other) = &sent {
             renamed(notes, &id, other);
@@ -175,17 +174,10 @@ fn is_paired(output: &str) -> bool {
     matches!(output, "function_call_output" | "custom_tool_call_output") || AgentTool::by_output(output).is_some()
 }
 
-/// This output has no `call_id`: its own id is that of its call.
-fn names_call_by_id(kind: &str) -> bool {
-    kind == "local_shell_call_output"
-}
-
 fn set_call_id(item: &mut OutgoingItem, id: String) {
     let mut value = item.value();
-    let (key, place) = match names_call_by_id(&item.item_type) {
-        true => ("id", &mut item.id),
-        false => ("call_id", &mut item.call_id),
-    };
+    let key = call_key(&item.item_type);
+    let place = if key == "id" { &mut item.id } else { &mut item.call_id };
     if let Some(fields) = value.as_object_mut() {
         fields.insert(key.to_owned(), id.as_str().into());
         item.text = value.to_string();

@@ -1,6 +1,7 @@
 //! An item of a context that is about to be sent, for what is settled over the whole of it.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -49,6 +50,22 @@ pub struct ItemHeader<'h> {
 
 pub fn head(item: &str) -> ItemHeader<'_> {
     serde_json::from_str(item).unwrap_or_default()
+}
+
+/// Takes an id in the place of one that is taken: that with the first number behind it which is free. `tried`: how far the
+/// search has come, by id.
+pub fn take_another(
+    id: &str,
+    taken: &mut HashSet<String>,
+    tried: &mut HashMap<String, usize>,
+    form: impl Fn(String) -> String,
+) -> Option<String> {
+    let nth = tried.entry(id.to_owned()).or_insert(1);
+    let others = std::iter::repeat_with(|| {
+        *nth += 1;
+        form(format!("{id}_{nth}"))
+    });
+    others.take(taken.len() + 1).find(|other| taken.insert(other.clone()))
 }
 
 impl OutgoingItem {

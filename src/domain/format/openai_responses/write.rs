@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::MAX_ID;
-use super::item_ids::{self, IdFault, ItemIds, WithoutId};
+use super::item_ids::{self, IdFault, ItemIds, WithoutId, call_key};
 use super::links;
-use super::sent::{ItemHeader, ItemRole, OutgoingItem, head};
+use super::sent::{ItemHeader, ItemRole, OutgoingItem, head, take_another};
 use super::write_item::{self, OutputTypes, call_type, output_type};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes};
@@ -143,16 +143,11 @@ fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingIte
         let detail = format!("an earlier item has the id {id:?} too");
         notes.entry = item.entry;
         match (kind.as_str(), value) {
-            // This one names its call by it.
-            ("local_shell_call_output", _) => kept.push(item),
+            (kind, _) if call_key(kind) == "id" => kept.push(item),
             ("local_shell_call" | "computer_call", Value::Object(mut fields)) if is_answered => {
                 notes.add(NoteCode::ItemIdChanged, detail);
-                let nth = tried.entry(id.clone()).or_insert(1);
-                let others = std::iter::repeat_with(|| {
-                    *nth += 1;
-                    outgoing::word(&format!("{id}_{nth}"), MAX_ID).into_owned()
-                });
-                let other = others.take(seen.len() + 1).find(|other| seen.insert(other.clone()));
+                let form = |other: String| outgoing::word(&other, MAX_ID).into_owned();
+                let other = take_another(&id, &mut seen, &mut tried, form);
                 fields.insert("id".to_owned(), other.into());
                 item.text = Value::Object(fields).to_string();
                 kept.push(item);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::fault::{Faults, check_arguments, mend_arguments};
 use crate::domain::format::homes::is_foreign;
-use crate::domain::format::openai_responses::MAX_ID;
+use crate::domain::format::openai_responses::{MAX_ID, call_key};
 use crate::domain::format::outgoing;
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
@@ -25,9 +25,7 @@ pub fn check(value: &Value, found: &mut Faults) {
         _ => {}
     }
     let is_ours = value.get("execution").is_none_or(|execution| *execution != "server");
-    // The output of a local shell call names its call by `id`.
-    let key = if kind == "local_shell_call_output" { "id" } else { "call_id" };
-    let call_id = value.get(key).and_then(Value::as_str).filter(|_| is_ours);
+    let call_id = value.get(call_key(kind)).and_then(Value::as_str).filter(|_| is_ours);
     if call_id.is_some_and(|id| id.is_empty() || id.len() > MAX_ID) {
         found.add(ViolationCode::InvalidCallId, format!("a call_id has 1 to {MAX_ID} characters"));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::part::{KeptResult, SMALLEST, freed};
+use super::part::{Force, KeptResult, SMALLEST, freed};
 use crate::domain::compaction::result::Reason;
 use crate::domain::context::elision;
 use crate::domain::context::view::ViewItem;
@@ -24,8 +24,6 @@ use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{Segment, join};
-
-pub(crate) use super::part::Force;
 
 /// Target size of the context, in percent of the usable window: with room for some turns.
 const TARGET_PERCENT: u64 = 60;
