@@ -18,7 +18,7 @@ use super::keys::Object;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::Opaque;
 
-pub use item_ids::{ItemIds, call_key, is_own_id};
+pub use item_ids::{ItemIds, is_own_id};
 pub use read::read;
 pub use tools::shows_nothing;
 pub use write::{write, write_with};
@@ -26,6 +26,12 @@ pub use write::{write, write_with};
 /// Longest `call_id` and longest tool name that the API takes.
 pub(super) const MAX_ID: usize = 64;
 const MAX_NAME: usize = 128;
+
+/// The key by which an item of this kind names the call that it is or answers. The output of a local shell call has no
+/// `call_id`: its own id is that of its call.
+pub fn call_key(kind: &str) -> &'static str {
+    if kind == "local_shell_call_output" { "id" } else { "call_id" }
+}
 
 fn opaque(value: Object) -> Opaque {
     Opaque { format: Format::OpenaiResponses, value: Value::Object(value) }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::MAX_ID;
+use super::{MAX_ID, call_key};
 use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{is_word, word};
 use crate::domain::format::refused;
@@ -47,12 +47,6 @@ pub enum IdFault {
     TooLong,
     /// Not of the form that the provider gives to items of this kind.
     Foreign,
-}
-
-/// The key by which an item of this kind names the call that it is or answers. The output of a local shell call has no
-/// `call_id`: its own id is that of its call.
-pub fn call_key(kind: &str) -> &'static str {
-    if kind == "local_shell_call_output" { "id" } else { "call_id" }
 }
 
 /// What is wrong with the id of an item of this kind.

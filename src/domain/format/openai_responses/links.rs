@@ -7,11 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::MAX_ID;
-use super::item_ids::call_key;
 use super::sent::{OutgoingItem, take_another};
 use super::tools::AgentTool;
 use super::write_item::output_type;
+use super::{MAX_ID, call_key};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes};
 use crate::domain::format::violation_code::ViolationCode;

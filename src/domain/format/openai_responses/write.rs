@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::MAX_ID;
-use super::item_ids::{self, IdFault, ItemIds, WithoutId, call_key};
+use super::item_ids::{self, IdFault, ItemIds, WithoutId};
 use super::links;
 use super::sent::{ItemHeader, ItemRole, OutgoingItem, head, take_another};
 use super::write_item::{self, OutputTypes, call_type, output_type};
+use super::{MAX_ID, call_key};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes};
 use crate::domain::format::refused;
