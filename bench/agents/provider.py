@@ -33,7 +33,7 @@ class Provider:
         tool, text = shell(body.get("tools") or []), json.dumps(body)
         with self.lock:
             entry = {"route": route, "tokens": tokens, "reasons": reasons, "tools": bool(body.get("tools")), "long": False,
-                     "compacted": any(mark in text for mark in ("context-summary", "tool_result elided")), "body": body,
+                     "compacted": any(mark in text for mark in ("context-summary", "[tool_result ", "[argument truncated")), "body": body,
                      "headers": dict(headers)}
             self.log.append(entry)
             if reasons:

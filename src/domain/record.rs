@@ -7,6 +7,7 @@
 mod arguments;
 mod beside;
 mod blocks;
+pub mod brief;
 pub mod effect;
 pub mod ending;
 pub mod evidence;

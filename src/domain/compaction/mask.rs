@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use crate::domain::context::elision::{occurrences, result_tokens};
 use crate::domain::context::pairing;
-use crate::domain::context::placeholder::marker;
+use crate::domain::context::placeholder::{marker, replaced};
 use crate::domain::context::view::ViewItem;
 use crate::domain::context::whole::WholeTraffic;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::entry::EntryMeta;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{Estimator, Settings};
 
 /// Plan of a masking: what it would do to a view.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,45 +26,68 @@ pub struct MaskPlan {
 /// Results that stay as they are, by entry and call.
 pub type SparedResults = HashSet<(Uuid, String)>;
 
+/// What results say in brief, and how many tokens may be spent on that altogether.
+#[derive(Debug, Default)]
+pub struct BriefResults {
+    pub told: HashMap<(Uuid, String), String>,
+    pub room: u64,
+}
+
+/// The most that is told of one result in brief, in quarter tokens, and the most that is shown of it with its marker.
+pub const BRIEF_ROOM: usize = 120;
+const MOST_BRIEF_TOKENS: u32 = 112;
+
 /// Plans the masking of every result older than the newest `keep_recent_results` of the view, newest last.
 ///
 /// Pinned entries stay as they are. Results that are masked already are left alone, so planning on the outcome gives an empty plan. Nothing is
 /// masked that would not free tokens, or if all of it together frees less than `min_gain_tokens`.
 pub fn plan(view: &[ViewItem], path: &[EntryMeta], settings: &Settings) -> MaskPlan {
-    plan_without(view, path, settings, &SparedResults::new())
+    plan_without(view, path, settings, &SparedResults::new(), &BriefResults::default())
 }
 
-/// The same without the results that are spared.
-pub fn plan_without(view: &[ViewItem], path: &[EntryMeta], settings: &Settings, spared: &SparedResults) -> MaskPlan {
+/// The same without the results that are spared. What a result says in brief stands before its marker while there is room,
+/// the newest first: a marker alone tells an agent that it has looked, and nothing of what it saw.
+pub fn plan_without(
+    view: &[ViewItem],
+    path: &[EntryMeta],
+    settings: &Settings,
+    spared: &SparedResults,
+    brief: &BriefResults,
+) -> MaskPlan {
     let shown = shown_results(view, path);
     let old = shown.len().saturating_sub(settings.keep_recent_results as usize);
     let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
     let pinned: HashSet<Uuid> = settings.pinned_entry_ids.iter().copied().collect();
-    let mut plan = MaskPlan::default();
-    for result in shown.iter().take(old) {
+    let (mut plan, mut room) = (MaskPlan::default(), brief.room);
+    for result in shown.iter().take(old).rev() {
         let excluded = pinned.contains(&result.entry_id) || result.name.is_some_and(|name| excluded.contains(name));
         let is_spared = || spared.contains(&(result.entry_id, result.call_id.to_owned()));
         if result.marked || excluded || result.ambiguous || is_spared() {
             continue;
         }
         let marker = marker(result.call_id, result.original_tokens);
-        let after = result_tokens(settings.estimator, result.call_id, &marker);
-        if after < result.shown_tokens {
+        let marked = result_tokens(settings.estimator, result.call_id, &marker);
+        if marked < result.shown_tokens {
+            let told = result.told_briefly(brief, settings.estimator);
+            let told = told.filter(|(_, after)| u64::from(after.saturating_sub(marked)) <= room);
+            let (text, after) = told.map_or((None, marked), |(text, after)| (Some(text.to_owned()), after));
+            room = room.saturating_sub(u64::from(after.saturating_sub(marked)));
             plan.tokens_freed += u64::from(result.shown_tokens - after);
             plan.results += 1;
             plan.elisions.push(Elision {
                 entry_id: result.entry_id,
                 tool_call_id: result.call_id.to_owned(),
-                kind: ElisionKind::Mask,
+                kind: if text.is_some() { ElisionKind::Replace } else { ElisionKind::Mask },
                 part: ElidedPart::Result,
                 tokens_before: result.original_tokens,
                 tokens_after: after,
                 same_as: None,
                 keep_chars: None,
-                text: None,
+                text,
             });
         }
     }
+    plan.elisions.reverse();
     if plan.tokens_freed < u64::from(settings.min_gain_tokens) {
         return MaskPlan::default();
     }
@@ -81,6 +104,15 @@ struct MaskableResult<'a> {
     marked: bool,
     /// Another result of the same entry has the same call id: an elision could not tell them apart.
     ambiguous: bool,
+}
+
+impl MaskableResult<'_> {
+    /// What it says in brief and the size of that with its marker, where it is much smaller than what is shown.
+    fn told_briefly<'b>(&self, brief: &'b BriefResults, estimator: Estimator) -> Option<(&'b str, u32)> {
+        let text = brief.told.get(&(self.entry_id, self.call_id.to_owned()))?;
+        let after = result_tokens(estimator, self.call_id, &replaced(self.call_id, text, self.original_tokens));
+        (after <= MOST_BRIEF_TOKENS.min(self.shown_tokens / 2)).then_some((text, after))
+    }
 }
 
 fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryMeta]) -> Vec<MaskableResult<'a>> {
@@ -108,12 +140,21 @@ fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryMeta]) -> Vec<Maskabl
                 name: names.get(call_id).copied(),
                 original_tokens: result.tokens,
                 shown_tokens: earlier.map_or(result.tokens, |elision| elision.tokens_after),
-                marked: earlier.is_some_and(|elision| matches!(elision.kind, ElisionKind::Mask | ElisionKind::Drop)),
+                marked: earlier.is_some_and(|elision| is_marked(elision)),
                 ambiguous: ids.get(call_id).is_some_and(|count| *count > 1),
             });
         }
     }
     shown
+}
+
+/// Returns true if nothing but a marker is shown of a result, or so little more that masking would hardly free a token.
+fn is_marked(elision: &Elision) -> bool {
+    match elision.kind {
+        ElisionKind::Mask | ElisionKind::Drop => true,
+        ElisionKind::Replace => elision.tokens_after <= MOST_BRIEF_TOKENS,
+        ElisionKind::Truncate | ElisionKind::Duplicate => false,
+    }
 }
 
 fn results_of(elisions: &[Elision]) -> impl Iterator<Item = &Elision> {

@@ -32,6 +32,9 @@ const MOST_ECHOES: usize = 4;
 /// A result of so few lines is told with the beginning of the first, in quarter tokens.
 const FEW: usize = 6;
 const OPENING: usize = 100;
+/// The most that a tool says of what it left out, in quarter tokens, and what stands before it.
+const NOTICE: usize = 160;
+const WITH_NOTICE: &str = ", with ";
 /// How many lines of one shape are told.
 const ALIKE: usize = 3;
 /// Parts of the names of tools that ask the user.
@@ -146,13 +149,13 @@ impl<'a> ResultShapes<'a> {
         if !ranked.heard && !failed && lines.len() > 3 && !is_data {
             let all: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             if result.may_be_counted {
-                return counted(all.len(), "line");
+                return lines_shown(all.len(), text);
             }
             let last = lines.last().copied().unwrap_or_default();
             // A last line that looks like the others is one more of them, and sums up nothing.
             let others = &lines[..lines.len() - 1];
             if others.iter().any(|line| form(line) == form(last)) {
-                return counted(all.len(), "line");
+                return lines_shown(all.len(), text);
             }
             let which = if all.last() == Some(&last) { "the last" } else { "among the last" };
             return format!("{}, {which}: {}", counted(all.len(), "line"), shortened(last, 80, 0));
@@ -388,6 +391,25 @@ pub(super) fn lines_of_file(text: &str) -> usize {
     let is_numbered = |line: &&str| LINE_NUMBER.as_ref().is_some_and(|number| number.is_match(line));
     let numbered = text.lines().filter(is_numbered).count();
     if numbered * 2 > all { numbered } else { all }
+}
+
+/// Writes how many lines there are, with the line in brackets at the end that names a greater number: a tool says so that
+/// it has shown a part.
+pub(super) fn lines_shown(lines: usize, text: &str) -> String {
+    let count = counted(lines, "line");
+    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let is_framed = last.starts_with(['[', '(', '<']) && last.ends_with([']', ')', '>']);
+    let mut numbers = last.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<usize>().ok());
+    if is_framed && size(last) <= NOTICE && numbers.any(|number| number > lines) {
+        return format!("{count}{WITH_NOTICE}{last}");
+    }
+    count
+}
+
+/// Returns true if nothing is told of a result but how many lines it has.
+pub(super) fn is_line_count(told: &str) -> bool {
+    let count = told.split_once(WITH_NOTICE).map_or(told, |(count, _)| count);
+    count.strip_suffix(" lines").is_some_and(|count| count.parse::<usize>().is_ok())
 }
 
 /// What a harness puts behind a tool's result.

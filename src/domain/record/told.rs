@@ -7,8 +7,10 @@ use super::arguments::{arguments_text, fields, is_path};
 use super::blocks::AnsweredBlock;
 use super::effect::is_read_only;
 use super::ending::CallEnd;
-use super::quote::{PassageRoom, counted, density, passage, passages, sentences, shortened, shortened_once, size};
-use super::results::{ToldResult, lines_of_file, shown};
+use super::quote::{
+    PassageRoom, counted, density, passage, passages, sentences, shortened, shortened_once, size, trimmed,
+};
+use super::results::{ToldResult, is_line_count, lines_of_file, lines_shown, shown};
 use super::span::{BLOCKS, CallLine, HARNESS as HARNESS_TOOL, Line, Span, UnreadStretch};
 use super::tasks::list_size;
 use crate::domain::model::user_text::replies::reads_as_refusal;
@@ -95,7 +97,8 @@ impl Teller<'_, '_> {
         let mut told: Vec<ToldLine> = Vec::new();
         let mut commands = 0;
         for at in stretch.lines.clone() {
-            match &self.span.lines[at] {
+            let (line, before) = (&self.span.lines[at], told.len());
+            match line {
                 Line::User { number, text, runs } => told.push(self.user(at, *number, text, *runs)),
                 Line::Command { text } if text.starts_with('[') => told.push(plain(format!("Harness: {text}"))),
                 Line::Command { text } => told.push(plain(format!("User ran: {text}"))),
@@ -125,9 +128,13 @@ impl Teller<'_, '_> {
                 },
                 Line::Notes { .. } | Line::Other { .. } => {}
             }
+            // They ran before what is told next.
+            if commands > 0 && told.len() > before {
+                told.insert(before, commands_counted(std::mem::take(&mut commands)));
+            }
         }
         if commands > 0 {
-            told.push(plain(format!("  ({} in the agent's messages)", counted(commands, "command"))));
+            told.push(commands_counted(commands));
         }
         told.iter().map(ToldLine::line).collect()
     }
@@ -252,10 +259,11 @@ impl Teller<'_, '_> {
         }
         let arguments = self.span.arguments.told(line.call, arguments);
         let room = room.min(NEWEST_RESULT * self.detail);
-        let seen = self.lines_read(at, line, room).map(|lines| format!(" → {}", counted(lines, "line")));
+        let seen = self.lines_read(at, line, room).map(|lines| format!(" → {lines}"));
         let outcome = seen.clone().unwrap_or_else(|| self.returned(at, line, room, level));
         // What was only looked at is told in a row.
-        let is_look = seen.is_some() || self.may_be_counted(at, line, level) && is_count(&outcome);
+        let is_look = seen.is_some()
+            || self.may_be_counted(at, line, level) && outcome.strip_prefix(" → ").is_some_and(is_line_count);
         if is_look {
             return look(told, line, format!("{arguments}{outcome}"));
         }
@@ -269,14 +277,14 @@ impl Teller<'_, '_> {
     }
 
     /// How many lines a call read of a file that it names, where they are too many to be told: they stand in the file.
-    fn lines_read(&self, at: usize, line: &CallLine<'_>, room: usize) -> Option<usize> {
+    fn lines_read(&self, at: usize, line: &CallLine<'_>, room: usize) -> Option<String> {
         let result = line.result.filter(|_| !self.recalled.contains(&at) && !line.is_reply && line.said.is_none())?;
         if line.end.went_wrong() || !only_reads(line) {
             return None;
         }
         let text = shown(result);
         let lines = lines_of_file(&text);
-        (lines > 6 && size(&text) > room).then_some(lines)
+        (lines > 6 && size(&text) > room).then(|| lines_shown(lines, &text))
     }
 
     fn returned(&self, at: usize, line: &CallLine<'_>, room: usize, level: Level) -> String {
@@ -332,9 +340,13 @@ pub(super) fn mark(end: CallEnd, told: &str) -> &'static str {
     }
 }
 
-/// Words of the user's in a little room: where much of them goes, whole sentences stay, for the half of one misleads.
+/// Words of the user's in a little room: where much of them goes, whole sentences stay, for the half of one misleads. What
+/// is hardly longer than the room stays whole: a cut would save little and may take the condition of a consent.
 pub(super) fn users_words(text: &str, head: usize, tail: usize) -> String {
-    if head >= WHOLE_PASTE || size(text) <= head + tail {
+    if size(text) <= (head + tail) * 3 / 2 {
+        return trimmed(text);
+    }
+    if head >= WHOLE_PASTE {
         return shortened_once(text, head, tail);
     }
     passage(text, PassageRoom { begins: true, ..PassageRoom::of(head + tail, head) }, |_| false)
@@ -386,10 +398,9 @@ pub(super) fn not_told(calls: u32, first: u32, last: u32) -> String {
     }
 }
 
-/// Returns true if nothing is told of a result but how many lines it has.
-fn is_count(outcome: &str) -> bool {
-    let count = outcome.strip_prefix(" → ").and_then(|told| told.strip_suffix(" lines"));
-    count.is_some_and(|count| count.parse::<usize>().is_ok())
+/// The line that counts commands in the agent's words which are not told.
+fn commands_counted(commands: usize) -> ToldLine {
+    plain(format!("  ({} in the agent's messages)", counted(commands, "command")))
 }
 
 fn unread(stretch: UnreadStretch) -> String {

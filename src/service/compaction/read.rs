@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
+use crate::domain::compaction::mask::BriefResults;
 use crate::domain::compaction::result::Reason;
 use crate::domain::hook::Event;
 use crate::service::compaction::background::background;
@@ -32,6 +33,9 @@ pub(crate) use elide::ProposedElisions;
 pub(crate) use items::{ReadItems, ReplacedOriginals, ViewReading};
 pub(crate) use originals::RecordReading;
 pub(crate) use outline::elision_outline;
+
+/// Of the usable window: the room for what masked results say in brief.
+const BRIEF_SHARE: u64 = 10;
 
 impl Service {
     /// Reads what a planned compaction replaces, and decides what becomes of the context. Hooks may shorten results.
@@ -164,14 +168,16 @@ pub(crate) fn decide(
     let largest = read.reading.largest();
     let pruned = read.reading.pruned();
     let mut spared = unread_results(planned);
-    let mut elided = elide(planned, &pruned, &spared);
+    let brief =
+        BriefResults { told: read.reading.take_brief(), room: u64::from(planned.settings.usable()) / BRIEF_SHARE };
+    let mut elided = elide(planned, &pruned, &spared, &brief);
     read.source = read.source.map(|source| source.shortened(&read.reading.replaced));
     let elides_only = elides_only(planned, &elided);
     let plan = planned.plan.as_ref().ok().filter(|_| !elides_only);
     let roomy = roomy_results(planned, &pruned, &elided, plan);
     if !roomy.is_empty() {
         spared.extend(roomy);
-        elided = elide(planned, &pruned, &spared);
+        elided = elide(planned, &pruned, &spared, &brief);
     }
     if elides_only {
         return Ok(elision_outline(planned, widen(planned, elided, largest)));

@@ -53,6 +53,24 @@ fn keeps_the_newest_results() {
 }
 
 #[test]
+fn what_a_result_says_in_brief_stands_before_its_marker_while_there_is_room() {
+    let path = path(&[400, 400, 400, 30]);
+    let told = (1..=4).map(|at| ((path[at].id, format!("c{}", at - 1)), format!("price {at}"))).collect();
+    let settings = Settings { keep_recent_results: 0, ..settings() };
+    let spared = SparedResults::new();
+    let with = |text: &str| u64::from(result_tokens(settings.estimator, "c1", text));
+    let more = with(&replaced("c1", "price 2", 400)) - with(&marker("c1", 400));
+    let brief = BriefResults { told, room: 2 * more + 1 };
+    let first = plan_without(&view(&path, &[]), &path, &settings, &spared, &brief);
+    let texts: Vec<Option<&str>> = first.elisions.iter().map(|one| one.text.as_deref()).collect();
+    // The oldest finds no room, and the last is hardly larger than what would stand in its place.
+    assert_eq!(texts, [None, Some("price 2"), Some("price 3"), None]);
+    let freed: u64 = first.elisions.iter().map(|one| u64::from(one.tokens_before - one.tokens_after)).sum();
+    assert_eq!(freed, first.tokens_freed);
+    assert_eq!(plan_without(&view(&path, &first.elisions), &path, &settings, &spared, &brief), MaskPlan::default());
+}
+
+#[test]
 fn zero_masks_all_but_excluded_tools() {
     let path = path(&[100, 200, 300]);
     let settings = Settings { keep_recent_results: 0, exclude_tools: vec!["keep".into()], ..settings() };

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::{read, write};
+use crate::domain::format::message_of;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
@@ -198,6 +199,15 @@ fn what_chat_can_not_say_is_noted() {
         "media_dropped",
     ];
     assert_eq!(notes, expected);
+}
+
+#[test]
+fn thinking_does_not_go_without_the_answer_that_could_not_be_written() {
+    let item = json!({
+        "role": "assistant", "reasoning_content": "hm", "content": [{"type": "image_url", "image_url": {"url": ""}}],
+    });
+    let shown = message_of(Format::OpenaiChat, &item).unwrap().unwrap();
+    assert_eq!(written(&[shown]), (vec![], vec!["media_dropped", "empty_message_dropped"]));
 }
 
 #[test]

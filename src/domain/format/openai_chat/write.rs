@@ -1,7 +1,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{ATTACHED, ATTACHMENT_FOLLOWS, MAX_NAME, call_id};
+use super::{ATTACHED, ATTACHMENT_FOLLOWS, MAX_NAME, THINKING_FIELDS, call_id};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, arguments_text, is_out_of_reach};
 use crate::domain::format::write::{ItemFault, Note, Piece, document_link, media_url};
@@ -73,8 +73,14 @@ impl ChatWriter<'_> {
     fn assistant(&mut self, entry: Option<usize>, message: &Message) {
         let mut said = WrittenBlocks { for_assistant: true, ..WrittenBlocks::default() };
         message.content.iter().for_each(|block| said.add(block));
+        let loses_content = !said.lost.is_empty();
         said.report(entry, self.notes);
         let WrittenBlocks { parts, calls, fields, .. } = said;
+        // Thinking whose answer can't be written is no message that the provider takes.
+        let thinks_alone = loses_content && fields.keys().all(|name| THINKING_FIELDS.contains(&name.as_str()));
+        if parts.is_empty() && calls.is_empty() && thinks_alone {
+            return self.drop_empty(entry);
+        }
         if parts.is_empty() && calls.is_empty() && fields.is_empty() {
             return self.drop_empty(entry);
         }

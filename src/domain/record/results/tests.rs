@@ -69,6 +69,25 @@ fn a_long_result_that_nobody_spoke_of_is_so_many_lines_and_what_sums_them_up() {
     assert_eq!(told(&found), "30 lines");
 }
 
+/// In any tool's words: a number greater than that of the lines says that there are more.
+#[test]
+fn a_part_of_a_file_is_no_whole_one() {
+    let page: String = (1..=300).map(|n| format!("paragraph {n} of the page\n")).collect();
+    for (notice, shown) in [
+        (
+            "[Showing lines 1-300 of 407. Use :301 to continue]",
+            "302 lines, with [Showing lines 1-300 of 407. Use :301 to continue]",
+        ),
+        ("(結尾：共 580 行)", "302 lines, with (結尾：共 580 行)"),
+        ("(End of file, 300 lines)", "302 lines"),
+        ("return compute(99999)", "302 lines"),
+    ] {
+        assert_eq!(lines_shown(302, &format!("{page}\n{notice}\n")), shown);
+        assert!(is_line_count(shown));
+    }
+    assert!(!is_line_count("302 lines, the last: Done"));
+}
+
 #[test]
 fn json_is_told_by_its_values() {
     let text = r#"{"reservation": "HAT1", "paid": 31.5, "notes": ""}"#;

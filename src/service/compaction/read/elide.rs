@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use crate::domain::compaction::guard::savings_pct;
-use crate::domain::compaction::mask::{self, MaskPlan, SparedResults};
+use crate::domain::compaction::mask::{self, BriefResults, MaskPlan, SparedResults};
 use crate::domain::compaction::pays::{self, Expected};
 use crate::domain::compaction::prune::{Largest, widened};
 use crate::domain::compaction::strategy::aim;
@@ -33,11 +33,16 @@ pub(crate) struct ProposedElisions {
 }
 
 /// Adds what masking proposes to what pruning does, but for results that are spared.
-pub(super) fn elide(planned: &PlannedCompaction, pruned: &[Elision], spared: &SparedResults) -> ProposedElisions {
+pub(super) fn elide(
+    planned: &PlannedCompaction,
+    pruned: &[Elision],
+    spared: &SparedResults,
+    brief: &BriefResults,
+) -> ProposedElisions {
     let previous = planned.loaded.elisions();
     let masks = matches!(planned.strategy, Strategy::Auto | Strategy::Mask);
     let mask = if masks {
-        mask::plan_without(&planned.loaded.view(), &planned.loaded.heads, &planned.settings, spared)
+        mask::plan_without(&planned.loaded.view(), &planned.loaded.heads, &planned.settings, spared, brief)
     } else {
         MaskPlan::default()
     };

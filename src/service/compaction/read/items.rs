@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::domain::compaction::mask::BRIEF_ROOM;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::prune::{Largest, PruneCall, PruneItem, Pruner};
 use crate::domain::context::elision::occurrences;
@@ -16,16 +17,21 @@ use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{self, UserText, UserTextClassifier, attributed};
 use crate::domain::record::RecordSource;
+use crate::domain::record::brief::brief_result;
 use crate::domain::record::lighten::strip;
 use crate::domain::redaction::Redaction;
 use crate::domain::summary::files::FileTable;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::compaction::read::prune_candidates::{PruneCandidate, PruneCandidates};
+use crate::service::compaction::read::spare::spares;
 use crate::service::compaction::records::Records;
 use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment, join};
+
+/// Smaller results are hardly larger than what stands in their place.
+const BRIEF_FROM: u32 = 60;
 
 /// What was read for a compaction.
 pub(crate) struct ReadItems {
@@ -54,6 +60,9 @@ pub(crate) struct ViewReading {
     names: HashMap<String, String>,
     pruner: Pruner,
     redaction: Redaction,
+    /// What results say in brief, by entry and call, where masking may take them.
+    brief: HashMap<(Uuid, String), String>,
+    tells_briefly: bool,
     /// The whole path, where chapters are to be summarised.
     path: Vec<Segment>,
     offers: Option<PruneCandidates>,
@@ -113,6 +122,8 @@ impl ViewReading {
             names,
             pruner: Pruner::new(&planned.settings),
             redaction: Redaction::of(&planned.settings.redact),
+            brief: HashMap::new(),
+            tells_briefly: spares(&planned),
             path: Vec::new(),
             offers: None,
             records: Records::on(&planned.loaded),
@@ -250,6 +261,10 @@ impl ViewReading {
                 offers.add(&PruneItem { text: &self.redaction.redact(&text, None), ..item });
             }
             cut.extend(self.pruner.add(&item));
+            if self.tells_briefly && known.tokens > BRIEF_FROM && !item.already_elided && !item.ambiguous {
+                let brief = brief_result(item.name, &self.redaction.redact(&text, None), BRIEF_ROOM);
+                self.brief.extend(brief.map(|brief| ((head.id, known.call_id.clone()), brief)));
+            }
         }
         let ids = occurrences(message.tool_calls().map(|call| call.id.as_str()));
         for call in message.tool_calls() {
@@ -267,6 +282,11 @@ impl ViewReading {
     /// The largest result that pruning cuts.
     pub(super) fn largest(&mut self) -> Option<Largest> {
         self.pruner.take_largest()
+    }
+
+    /// What results say in brief, once everything was read.
+    pub(super) fn take_brief(&mut self) -> HashMap<(Uuid, String), String> {
+        std::mem::take(&mut self.brief)
     }
 
     /// All elisions of pruning, once everything was read.

@@ -54,7 +54,7 @@ pub(crate) fn elision_outline(
         .cloned()
         .collect();
     let before = loaded.elisions();
-    let pruned = pruned_results(&elided.merged, before);
+    let pruned = pruned_results(&elided, before);
     let unchanged = unchanged_by(planned, &elided.merged);
     let first_kept = kept_from(loaded, first_kept).ok_or(Reason::NothingToCompact)?;
     let strategy = if planned.strategy == Strategy::Auto { Strategy::Mask } else { planned.strategy };
@@ -96,10 +96,14 @@ fn caller_files(request: &CompactRequest) -> Option<FileLists> {
 }
 
 /// Results that pruning shows shorter, without those that it showed so `before`.
-fn pruned_results(merged: &[Elision], before: &[Elision]) -> u32 {
-    let by_pruning = |one: &&Elision| one.kind != ElisionKind::Mask && one.part == ElidedPart::Result;
+fn pruned_results(elided: &ProposedElisions, before: &[Elision]) -> u32 {
+    let masked: HashSet<_> = elided.masks.iter().map(|mask| (mask.entry_id, mask.tool_call_id.as_str())).collect();
+    let by_pruning = |one: &&Elision| {
+        let is_masked = one.kind == ElisionKind::Mask || masked.contains(&(one.entry_id, one.tool_call_id.as_str()));
+        one.part == ElidedPart::Result && !is_masked
+    };
     let count = |elisions: &[Elision]| elisions.iter().filter(by_pruning).count();
-    u32::try_from(count(merged).saturating_sub(count(before))).unwrap_or(u32::MAX)
+    u32::try_from(count(&elided.merged).saturating_sub(count(before))).unwrap_or(u32::MAX)
 }
 
 fn kept_from(loaded: &PathSlice, index: usize) -> Option<KeptFrom> {

@@ -63,7 +63,7 @@ pub(super) fn roomy_results(
 }
 
 /// Whoever chose a strategy, a preset or a target, or brings the summary, gets what that says.
-fn spares(planned: &PlannedCompaction) -> bool {
+pub(super) fn spares(planned: &PlannedCompaction) -> bool {
     let request = &planned.request;
     planned.strategy == Strategy::Auto
         && planned.settings.preset == Preset::Auto
