@@ -129,6 +129,7 @@ mod telemetry;
 mod transcript;
 mod ui;
 mod ui_session;
+mod unsent_results;
 mod upstreams;
 mod usage_marks;
 mod users_blocks;
