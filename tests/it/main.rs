@@ -88,6 +88,7 @@ mod operating;
 mod ops;
 mod ops_drill;
 mod own_tools;
+mod parallel_calls;
 mod patience;
 mod pg;
 mod pg_proxy;
