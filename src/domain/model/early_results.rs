@@ -1,6 +1,6 @@
 //! Results that no call asks for, and those that came before their calls.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -87,37 +87,39 @@ impl EarlyResults {
 
     /// Each call takes the oldest that waits for one of its id.
     fn give_to_calls(&mut self, head: &EntryMeta) {
-        if head.shape.calls.is_empty() {
+        let mut wanted: HashMap<&str, usize> = HashMap::new();
+        for call in head.shape.calls.iter().filter(|call| call.kind == ShapeKind::Function) {
+            *wanted.entry(&call.id).or_default() += 1;
+        }
+        if wanted.is_empty() {
             return;
         }
-        let mut waiting: HashMap<&str, VecDeque<usize>> = HashMap::new();
-        for (place, one) in self.results.iter().enumerate().filter(|(_, one)| one.waits()) {
-            waiting.entry(&one.id).or_default().push_back(place);
-        }
-        let calls = head.shape.calls.iter().filter(|call| call.kind == ShapeKind::Function);
-        let given: Vec<usize> = calls.filter_map(|call| waiting.get_mut(call.id.as_str())?.pop_front()).collect();
-        for place in given {
-            self.results[place].call = Some(head.seq);
+        for one in self.results.iter_mut().filter(|one| one.waits()) {
+            if let Some(count) = wanted.get_mut(one.id.as_str()).filter(|count| **count > 0) {
+                *count -= 1;
+                one.call = Some(head.seq);
+            }
         }
     }
 
     /// A call that is answered behind itself does not need the one before it.
     fn give_way(&mut self, shape: &Shape, before: &[Option<i64>], orphans: &[usize]) {
         let orphans: HashSet<usize> = orphans.iter().copied().collect();
-        let answered = before.iter().enumerate().filter(|(place, _)| !orphans.contains(place));
-        let answered: Vec<(&str, i64)> =
-            answered.filter_map(|(place, call)| Some((shape.results.get(place)?.call_id.as_str(), (*call)?))).collect();
+        let mut answered: HashMap<(&str, i64), usize> = HashMap::new();
+        for (place, call) in before.iter().enumerate().filter(|(place, _)| !orphans.contains(place)) {
+            if let (Some(result), Some(call)) = (shape.results.get(place), call) {
+                *answered.entry((&result.call_id, *call)).or_default() += 1;
+            }
+        }
         if answered.is_empty() {
             return;
         }
-        let mut given: HashMap<(&str, i64), VecDeque<usize>> = HashMap::new();
-        for (place, one) in self.results.iter().enumerate().filter(|(_, one)| !one.is_spare) {
+        for one in self.results.iter_mut().filter(|one| !one.is_spare) {
             let Some(call) = one.call else { continue };
-            given.entry((one.id.as_str(), call)).or_default().push_back(place);
-        }
-        let spare: Vec<usize> = answered.iter().filter_map(|key| given.get_mut(key)?.pop_front()).collect();
-        for place in spare {
-            self.results[place].is_spare = true;
+            if let Some(count) = answered.get_mut(&(one.id.as_str(), call)).filter(|count| **count > 0) {
+                *count -= 1;
+                one.is_spare = true;
+            }
         }
     }
 
@@ -127,16 +129,16 @@ impl EarlyResults {
         let is_alone = orphans.len() == results.len() && !head.shape.mixed && head.shape.calls.is_empty();
         // A message of which nothing is left goes with them.
         let mut frame = if is_alone { i64::from(head.tokens) - of_results } else { 0 };
-        let called: HashSet<String> =
-            self.results.iter().filter(|one| !one.waits()).map(|one| one.id.clone()).collect();
+        let called: HashSet<&str> = self.results.iter().filter(|one| !one.waits()).map(|one| one.id.as_str()).collect();
         let new = orphans.iter().filter_map(|place| results.get(*place)).map(|result| EarlyResult {
             tokens: i64::from(result.tokens) + std::mem::take(&mut frame),
             id: result.call_id.clone(),
             seq: head.seq,
             freed: 0,
             call: None,
-            is_spare: called.contains(&result.call_id),
+            is_spare: called.contains(result.call_id.as_str()),
         });
+        let new: Vec<EarlyResult> = new.collect();
         self.results.extend(new);
         let beyond = self.results.len().saturating_sub(EarlyResults::LIMIT);
         for one in self.results.drain(..beyond).filter(|one| one.unsent() > 0) {
