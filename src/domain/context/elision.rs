@@ -96,7 +96,7 @@ fn replacement(elision: &Elision, original: &str) -> String {
         (ElisionKind::Truncate, _, Some((head, tail))) => {
             truncated(call_id, original, head as usize, tail as usize).unwrap_or_else(|| original.to_owned())
         }
-        (ElisionKind::Mask, _, Some(_)) => ELIDED.to_owned(),
+        (ElisionKind::Mask, _, Some((0, 0))) => ELIDED.to_owned(),
         _ => match (elision.kind, &elision.text) {
             (ElisionKind::Replace, Some(text)) => replaced(call_id, text, tokens),
             _ => marker(call_id, tokens),

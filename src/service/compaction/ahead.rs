@@ -158,6 +158,10 @@ async fn is_used_up(
 ) -> Result<bool> {
     let (work, settings) = (&candidate.work, &head.settings);
     let Some(planned_at) = work.outline.path_tokens else { return Ok(false) };
+    // What overfills the window takes what is there.
+    if head.state.account.exceeds_window(settings) {
+        return Ok(false);
+    }
     let Leaf { session_id, branch, depth } = head.leaf();
     let newest =
         entries::heads(connection, tenant.0, &[Segment { session_id, branch, from: depth, to: depth }]).await?;
