@@ -42,7 +42,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin, view_origin};
 use leading::lead_system;
-use left_out::{UnsentResults, WrittenContext, unsaid};
+use left_out::{WrittenContext, unsaid, unsent_tokens};
 use numbers::{TaskNumbers, chapter_texts};
 
 /// Reading more bytes than this takes a turn, however few the entries.
@@ -247,10 +247,11 @@ impl Service {
         let system = system.map(RawValue::from_string).transpose().context("stored system prompt")?;
         let format = rebuild.format;
         let view = view_in(&loaded, format);
-        let find_unsent = || UnsentResults::of(&loaded, &view, state.account.path_at_mark());
-        let unsent = in_place(loaded.heads.freeing_load(), find_unsent).await?;
+        let unsent = in_place(loaded.heads.freeing_load(), || unsent_tokens(&loaded, &view)).await?;
         let part = |count| state.account.part(count, head.settings.estimator);
-        let handed = snapshot.tokens.saturating_sub(part(unsent.unreported));
+        // An account of an older version has not left them out.
+        let counted = unsent.saturating_sub(u64::try_from(state.account.unsent).unwrap_or(0));
+        let handed = snapshot.tokens.saturating_sub(part(counted));
         let measure = (&*head.settings, &state.account);
         let (view, tokens) = bounded_view(&loaded, view, measure, handed, rebuild.max_tokens)?;
         let how = RenderOptions::of(&head, row.model.as_deref(), row.tools);

@@ -193,6 +193,30 @@ async fn after_growth_beyond_the_candidate_the_normal_path_goes_on() {
 }
 
 #[tokio::test]
+async fn a_candidate_that_would_leave_the_next_one_due_gives_way_to_one_of_now() {
+    let (stage, kept) = prepared(window()).await;
+    let said = |n: usize| user(&format!("Part {n}: {}", "a great many words ".repeat(180)));
+    let burst = stage.append((0..4).flat_map(|n| [said(n), assistant("Noted.")]).collect()).await;
+    let started = burst.compaction.unwrap();
+    assert_eq!((started.trigger, started.status), (Trigger::Auto, Status::Queued));
+    assert_superseded(&read(&stage, &kept).await);
+    stage.work().await;
+    let red = u64::from(stage.snapshot().await.window - 2_000) * 8 / 10;
+    let left = stage.snapshot().await.tokens;
+    assert!(left < red * 3 / 4, "{left} of {red}");
+    assert!(stage.talk(3).await.compaction.is_none());
+}
+
+#[tokio::test]
+async fn a_tail_that_there_is_no_room_for_throws_no_candidate_away() {
+    let settings = json!({"context_window": 10_000, "reserve_tokens": 2_000, "keep_recent_tokens": 4_000});
+    let (stage, kept) = prepared(settings).await;
+    assert_eq!((kept.status, kept.prepared), (Status::Running, true), "{kept:?}");
+    let red = talk_until_something_happens(&stage).await;
+    assert_eq!(red.compaction.map(|landed| (landed.id, landed.status)), Some((kept.id, Status::Succeeded)));
+}
+
+#[tokio::test]
 async fn an_overflow_is_tried_again_once() {
     let stage = Stage::set(json!({})).await;
     stage.talk(300).await;

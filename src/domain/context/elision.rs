@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::placeholder::{duplicate, marker, replaced, truncated, truncated_words};
+use super::placeholder::{ELIDED, duplicate, marker, replaced, truncated, truncated_words};
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolResult};
@@ -96,6 +96,7 @@ fn replacement(elision: &Elision, original: &str) -> String {
         (ElisionKind::Truncate, _, Some((head, tail))) => {
             truncated(call_id, original, head as usize, tail as usize).unwrap_or_else(|| original.to_owned())
         }
+        (ElisionKind::Mask, _, Some((0, 0))) => ELIDED.to_owned(),
         _ => match (elision.kind, &elision.text) {
             (ElisionKind::Replace, Some(text)) => replaced(call_id, text, tokens),
             _ => marker(call_id, tokens),

@@ -17,6 +17,9 @@ pub fn replaced(call_id: &str, text: &str, original_tokens: u32) -> String {
     format!("{text}\n{REPLACED}{call_id}; original_tokens={original_tokens}]")
 }
 
+/// Stands for one of many small results that have no room to say more: the result itself names its call.
+pub const ELIDED: &str = "[elided]";
+
 /// Writes the placeholder of a masked result.
 pub fn marker(call_id: &str, original_tokens: u32) -> String {
     format!("{MASKED}{call_id}; original_tokens={original_tokens}]")
@@ -84,7 +87,8 @@ pub fn is_marker(text: &str) -> bool {
 /// a client that posts its context back must not have it stored as the original words.
 pub fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
-    is_marker(text)
+    text == ELIDED
+        || is_marker(text)
         || closes(text, DUPLICATE, "; original_tokens=")
         || text.lines().any(|line| {
             closes(line, TRUNCATED, "; original_characters=")
@@ -107,6 +111,9 @@ pub struct ReplacedResult<'o> {
 pub fn stands_for(text: &str, original: ReplacedResult<'_>) -> bool {
     let text = text.trim();
     let sized = |number: &str| number.parse().is_ok_and(|size| original.sizes.contains(&size));
+    if text == ELIDED {
+        return !original.sizes.is_empty();
+    }
     if let Some((call_id, size)) = parts(text, MASKED, "; original_tokens=") {
         return call_id == original.call_id && sized(size);
     }

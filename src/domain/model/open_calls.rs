@@ -44,6 +44,12 @@ impl OpenCalls {
         self.calls.get(place).map(|call| call.name.as_str())
     }
 
+    /// The entry of the call that a result of this id answers.
+    pub fn seq_of(&self, id: &str) -> Option<i64> {
+        let place = self.by_id.get(id)?.front()?;
+        self.calls.get(place).map(|call| call.seq)
+    }
+
     /// A call waits from now on. One that takes over an id ends the wait for the earlier entry's.
     pub fn open(&mut self, call: OpenCall) {
         let earlier = self.by_id.get(&call.id).and_then(|places| self.calls.get(places.front()?));

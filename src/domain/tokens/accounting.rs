@@ -25,6 +25,9 @@ pub struct Account {
     pub path_tokens: i64,
     #[serde(skip_serializing_if = "is_default")]
     pub path_result_tokens: i64,
+    /// Tokens of results in the view that answer no call: no context has them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unsent: i64,
     /// Calls of the model on the path, as far as they were counted: runs of its answers.
     #[serde(skip_serializing_if = "is_default")]
     pub path_calls: i64,
@@ -46,6 +49,9 @@ pub struct Account {
     /// The path's total where the newest answer began, or behind a mark, where the one after it would.
     #[serde(skip_serializing_if = "is_default")]
     pub answer_from: i64,
+    /// What was left out of the view there.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unsent_before: i64,
     /// The user has spoken since the newest mark, so that the same figures are those of another request.
     #[serde(skip_serializing_if = "is_default")]
     pub asked_since: bool,
@@ -69,6 +75,9 @@ pub struct SentView {
     pub base: Base,
     /// It was handed out, and the model had not answered, when the compaction was committed.
     pub in_flight: bool,
+    /// By how much more was left out of it than of the view behind it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unsent: i64,
 }
 
 /// Tokens of the view when the newest compaction was committed, and the path totals at that point.
@@ -102,6 +111,7 @@ impl Default for Account {
             tools: 0,
             path_tokens: 0,
             path_result_tokens: 0,
+            unsent: 0,
             path_calls: 0,
             base: Base::default(),
             usage: None,
@@ -109,6 +119,7 @@ impl Default for Account {
             unposted: 0,
             marks: Marks::default(),
             answer_from: 0,
+            unsent_before: 0,
             asked_since: false,
             sent: None,
             unshown: false,
@@ -131,7 +142,8 @@ impl Account {
 
     /// What is counted of a request that showed the path up to a total, behind this base.
     pub fn counted(&self, base: &Base, path_tokens: i64) -> i64 {
-        self.fixed() + base.summary + base.messages + base.tool_results + (path_tokens - base.path_tokens)
+        let view = base.summary + base.messages + base.tool_results + (path_tokens - base.path_tokens);
+        self.fixed() + view - self.unsent
     }
 
     /// Estimated tokens of system prompt and tools.
@@ -165,13 +177,13 @@ impl Account {
     /// Takes the size that a provider told of the context at the current end of the path.
     pub fn place_mark(&mut self, tokens: i64) {
         self.usage = Some(UsageMark::whole(tokens, self.messages_counted()));
-        (self.answer_from, self.asked_since) = (self.path_tokens, false);
+        self.answer_begins(self.path_tokens);
+        self.asked_since = false;
     }
 
-    /// The path's total at the mark.
-    pub fn path_at_mark(&self) -> Option<i64> {
-        let before = self.base.summary + self.base.messages + self.base.tool_results;
-        self.usage.map(|mark| mark.count - before + self.base.path_tokens)
+    /// The next answer begins at this total of the path.
+    pub fn answer_begins(&mut self, path_tokens: i64) {
+        (self.answer_from, self.unsent_before) = (path_tokens, self.unsent);
     }
 
     /// Sets the view that a compaction at the current end of the path leaves. The mark is of another view from here on;
@@ -193,11 +205,12 @@ impl Account {
     /// Notes that this view, which nobody was handed yet, takes the place of another. `in_flight`: the model is being asked
     /// with that. What nobody was handed was never sent.
     pub fn take_place_of(&mut self, before: &Account, in_flight: bool) {
-        let base = match before.sent {
-            Some(sent) if before.unshown => sent.base,
-            _ => before.base,
+        let (base, unsent) = match before.sent {
+            Some(sent) if before.unshown => (sent.base, sent.unsent),
+            _ => (before.base, 0),
         };
-        (self.sent, self.unshown) = (Some(SentView { base, in_flight }), true);
+        let unsent = unsent + before.unsent - self.unsent;
+        (self.sent, self.unshown) = (Some(SentView { base, in_flight, unsent }), true);
     }
 
     /// Notes that the view was handed out. An answer that has come since the compaction was the one on its way.
@@ -301,7 +314,7 @@ impl Account {
     /// The estimates of the parts, brought to scale so that they add up to `tokens`.
     pub fn breakdown(&self, tokens: u64, estimator: Estimator) -> Breakdown {
         let unposted = size(self.learnt(estimator).unposted).min(tokens);
-        let new_results = self.path_result_tokens - self.base.path_result_tokens;
+        let new_results = self.path_result_tokens - self.base.path_result_tokens - self.unsent;
         let scale = match self.estimated() {
             estimated if estimated > 0 => (tokens - unposted) as f64 / estimated as f64,
             _ => 1.0,

@@ -13,7 +13,7 @@
 //! Usage of a view of before is compared with what is counted of that, and teaches factor and constant; the size of the
 //! context as it is now rests on these.
 
-use super::accounting::{Account, Base, calibrates, size as unsigned};
+use super::accounting::{Account, SentView, calibrates, size as unsigned};
 use super::marks::{Marks, Measured, MeasuredAnswer, UsageMark};
 use crate::domain::settings::{Estimator, Settings, WindowSource};
 
@@ -59,7 +59,7 @@ pub enum Disbelief {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Now,
-    Before(Base),
+    Before(SentView),
 }
 
 impl std::fmt::Display for Disbelief {
@@ -103,7 +103,8 @@ impl Account {
         }
         self.usage_rejected = false;
         let answered = self.path_tokens - from;
-        (self.answer_from, self.asked_since) = (self.path_tokens, false);
+        self.answer_begins(self.path_tokens);
+        self.asked_since = false;
         match shown {
             Shown::Before(_) => {
                 self.sent = self.sent.filter(|_| self.unshown);
@@ -133,7 +134,7 @@ impl Account {
 
     fn extend(&mut self, reported: Reported, estimator: Estimator) -> Verdict {
         let answered = (self.path_tokens - self.answer_from).max(0);
-        self.answer_from = self.path_tokens;
+        self.answer_begins(self.path_tokens);
         let Some(before) = self.usage.and_then(|mark| mark.answer) else { return Verdict::Earlier };
         let output = before.output.max(signed(reported.answer));
         self.believed(MeasuredAnswer { output, answered: before.answered + answered, ..before }, estimator)
@@ -158,7 +159,7 @@ impl Account {
     fn measured(&self, request: i64, from: i64, settings: &Settings) -> Shown {
         let Some(sent) = self.sent else { return Shown::Now };
         let first = self.path_calls - self.base.path_calls <= 1;
-        let before = Shown::Before(sent.base);
+        let before = Shown::Before(sent);
         let is_before = self.unshown || (sent.in_flight && first);
         let (likely, other) = if is_before { (before, Shown::Now) } else { (Shown::Now, before) };
         let count = |shown| self.counted_of(shown, from);
@@ -176,9 +177,11 @@ impl Account {
 
     /// What is counted of a view up to `to`, in tokens of the path.
     fn counted_of(&self, shown: Shown, to: i64) -> i64 {
+        // An answer may call for what came before it.
+        let since = if to == self.answer_from { self.unsent_before - self.unsent } else { 0 };
         match shown {
-            Shown::Now => self.counted(&self.base, to),
-            Shown::Before(base) => self.counted(&base, to),
+            Shown::Now => self.counted(&self.base, to) - since,
+            Shown::Before(sent) => self.counted(&sent.base, to) - since - sent.unsent,
         }
     }
 

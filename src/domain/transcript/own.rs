@@ -156,6 +156,7 @@ fn original_of(posted: &ToolResult, originals: &impl StoredCalls) -> Option<Tool
     let text = posted.plain_text();
     let id = match emptied(posted) {
         Some(_) => &posted.tool_call_id,
+        None if text.trim() == placeholder::ELIDED => &posted.tool_call_id,
         None => placeholder::named_call(&text, |id| is_id(&posted.tool_call_id, id))?,
     };
     let stored = originals.result(id).filter(|stored| stands_for(posted, &stored.result, &stored.sizes))?;

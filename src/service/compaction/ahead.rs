@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::domain::compaction::result::Reason;
 use crate::domain::settings::Settings;
+use crate::domain::tokens::accounting::red_tokens;
 use crate::service::compaction::commit::{
     CommitOutcome, CommitThreshold, ReadyCompaction, evaluate, finish_skipped, json_text, write_head,
 };
@@ -16,6 +17,8 @@ use crate::service::core::head::{Ahead, Head, SessionState};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::compactions::{self, CompactionRow};
+use crate::store::entries;
+use crate::store::path::{Leaf, Segment};
 use crate::trace;
 
 /// Outcome of settling a compaction prepared ahead.
@@ -81,6 +84,9 @@ impl Service {
         }
         let reason = match self.fitting_candidate(connection, tenant, head, row.id).await? {
             None => Reason::Superseded,
+            Some(candidate) if !wanted && is_used_up(&mut *connection, tenant, head, &candidate).await? => {
+                Reason::Superseded
+            }
             Some(candidate) => {
                 let ids = Some((head.session_id, row.id));
                 let commit = self.apply(connection, head, &row, &candidate, CommitThreshold::MinSavings);
@@ -140,6 +146,30 @@ impl Service {
         let Ok(candidate) = serde_json::from_str::<ReadyCompaction>(&text) else { return Ok(None) };
         self.on_leafs_path(connection, candidate, head).await
     }
+}
+
+/// Returns true if so much has come since it was planned, the newest message aside, that it leaves less room before red than
+/// one of now would gain: the next would follow at once.
+async fn is_used_up(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    candidate: &ReadyCompaction<'_>,
+) -> Result<bool> {
+    let (work, settings) = (&candidate.work, &head.settings);
+    let Some(planned_at) = work.outline.path_tokens else { return Ok(false) };
+    // What overfills the window takes what is there.
+    if head.state.account.exceeds_window(settings) {
+        return Ok(false);
+    }
+    let Leaf { session_id, branch, depth } = head.leaf();
+    let newest =
+        entries::heads(connection, tenant.0, &[Segment { session_id, branch, from: depth, to: depth }]).await?;
+    let newest: i64 = newest.iter().map(|stored| i64::from(stored.entry.head.tokens)).sum();
+    let evaluated = evaluate(head, work, &candidate.draft, CommitThreshold::NoGrowth);
+    let (left, _) = evaluated.state.account.tokens(settings.estimator);
+    let come = u64::try_from(head.state.account.path_tokens - planned_at - newest).unwrap_or(0);
+    Ok((red_tokens(settings) as u64).saturating_sub(left) < head.state.account.part(come, settings.estimator))
 }
 
 fn is_live(row: &CompactionRow) -> bool {

@@ -47,6 +47,8 @@ pub struct LiveCompaction {
 
 /// A compaction as it is planned, before any item is read.
 pub struct PlannedCompaction {
+    /// The tail that the settings ask for; in these here it is what there is room for.
+    pub wanted_tail: u32,
     pub(crate) about: About,
     /// Where the view was looked at from.
     pub(crate) origin: ViewOrigin,
@@ -217,6 +219,7 @@ impl PlannedCompaction {
             newest_from: None,
             state: head.state.clone(),
             strategy: settings.strategy,
+            wanted_tail: settings.keep_recent_tokens,
             settings: Settings { keep_recent_tokens: most_kept(&head.state.account, &settings), ..settings },
             request: CompactRequest::default(),
             trigger: Trigger::Manual,

@@ -120,6 +120,9 @@ pub(crate) struct Outline {
     /// Tokens behind system prompt and tools with which the context begins before and after.
     #[serde(default)]
     pub unchanged: u64,
+    /// The path's total when this was planned.
+    #[serde(default)]
+    pub path_tokens: Option<i64>,
 }
 
 /// The first kept entry and the path's totals before it.

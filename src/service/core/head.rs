@@ -1,5 +1,6 @@
 //! A session's head: what is known of its leaf's path without reading it, and the cache that holds heads.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,16 +12,17 @@ use uuid::Uuid;
 
 use crate::domain::compaction::pays;
 use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::compaction::{ElidedPart, Elision};
 use crate::domain::model::early_results::EarlyResults;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::fold::ShownFold;
 use crate::domain::model::json::is_default;
 use crate::domain::model::message::Role;
 use crate::domain::model::open_calls::{OpenCall, OpenCalls};
-use crate::domain::model::shape::Shape;
 use crate::domain::settings::{Settings, Talked};
 use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
 use crate::domain::tokens::prices::SessionPrices;
+use crate::service::core::clock;
 use crate::service::core::error::Result;
 use crate::service::core::tenant::Tenant;
 use crate::store::large::in_place;
@@ -228,7 +230,7 @@ impl SessionState {
             let answers = head.role == Some(Role::Assistant);
             if answers && !self.answered {
                 self.account.path_calls += 1;
-                self.account.answer_from = head.path_tokens - i64::from(head.tokens);
+                self.account.answer_begins(head.path_tokens - i64::from(head.tokens));
             }
             self.answered = answers;
             self.account.asked_since |= head.is_by_user(&[]) && (head.shape.results.is_empty() || head.shape.mixed);
@@ -251,11 +253,28 @@ impl SessionState {
         self.open_calls.iter().filter(|call| !self.early_results.answer(call))
     }
 
-    /// Takes in an entry's calls and results. Returns the ids of its results that answer no open call.
-    pub fn note_calls(&mut self, seq: i64, shape: &Shape) -> Vec<String> {
-        let orphans = self.open_calls.apply(seq, shape);
-        self.early_results.apply(shape, &orphans);
+    /// Takes in an entry's calls and results. Returns the places of its results that answer no open call.
+    pub fn note_calls(&mut self, head: &EntryMeta) -> Vec<usize> {
+        let asked = self.early_results.asked(&head.shape, &self.open_calls);
+        let orphans = self.open_calls.apply(head.seq, &head.shape);
+        self.early_results.apply(head, &asked, &orphans);
+        self.account.unsent = self.early_results.unsent();
         orphans
+    }
+
+    /// Of the results that answer no call, those that a new view shows are left out of it. Others are nowhere, and what
+    /// they were given to has no result.
+    pub fn keep_unsent(&mut self, shows: impl Fn(i64) -> bool, elisions: &[Elision]) {
+        if self.early_results.is_empty() {
+            return;
+        }
+        let freed: HashMap<(i64, &str), i64> = elisions
+            .iter()
+            .filter(|elision| elision.part == ElidedPart::Result)
+            .map(|elision| ((clock::seq_of(elision.entry_id), elision.tool_call_id.as_str()), elision.freed()))
+            .collect();
+        self.early_results.keep(shows, |one| freed.get(&(one.seq, one.id.as_str())).copied().unwrap_or(0));
+        self.account.unsent = self.early_results.unsent();
     }
 
     /// No call is open, and the agent spoke last.

@@ -1,7 +1,7 @@
 //! Loading a path, or only the part of it that the model sees.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use sqlx::PgConnection;
@@ -317,7 +317,7 @@ pub fn newest_from(head: &EntryMeta, record: &CompactionRecord, before: &[Arc<St
     let chapter = record.chapters.iter().find(|fold| Some(fold.chapter) == id).map(|fold| fold.place);
     let first_kept_depth =
         chapter.or_else(|| before.iter().rev().find(is_first_kept).map(|stored| stored.entry.head.depth));
-    let anchors: std::collections::HashSet<Uuid> = record.anchors.iter().copied().collect();
+    let anchors: HashSet<Uuid> = record.anchors.iter().copied().collect();
     let anchor_depths = before
         .iter()
         .filter(|stored| anchors.contains(&stored.entry.head.id))
@@ -400,13 +400,17 @@ fn worked_out(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> Ses
         state.messages += u64::from(head.is_visible());
         state.turns += u64::from(starts_task(head));
         state.note_speaker(head);
-        state.note_calls(head.seq, &head.shape);
+        state.note_calls(head);
         let is_newest = loaded.newest.as_ref().is_some_and(|newest| newest.id == head.id);
         if let (true, Some(record)) = (is_newest, &stored.record) {
             let size = view_size(&folded, record);
             // What was learnt of the session is known already.
             state.account.usage = None;
             state.account.rebase(i64::from(record.summary_tokens), size.messages, size.tool_results);
+            if !state.early_results.is_empty() {
+                let shown = shown_seqs(&folded);
+                state.keep_unsent(|seq| shown.contains(&seq), &record.elisions);
+            }
             if record.reverts.is_some() {
                 state.account.usage = usage_before(&loaded.stored, record, &state.account);
             }
@@ -417,6 +421,15 @@ fn worked_out(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> Ses
     state.newest = loaded.newest.clone();
     state.account.usage_rejected = guard.account.usage_rejected;
     state
+}
+
+/// The entries that a folded path's view shows.
+fn shown_seqs(folded: &PathSlice) -> HashSet<i64> {
+    let shown = folded.view().into_iter().filter_map(|item| match item {
+        ViewItem::Entry { index, .. } => folded.heads.get(index).map(|head| head.seq),
+        ViewItem::Summary { .. } => None,
+    });
+    shown.collect()
 }
 
 /// The usage that was trusted in the view which a revert brings back. What was reported between the compaction and its
@@ -452,7 +465,7 @@ pub struct ViewSize {
 pub(crate) fn view_size(loaded: &PathSlice, record: &CompactionRecord) -> ViewSize {
     let Some(compaction) = loaded.compaction() else { return ViewSize::default() };
     let kept = compaction.first_kept.map_or(compaction.index, |first| first)..compaction.index;
-    let anchors: std::collections::HashSet<Uuid> = record.anchors.iter().copied().collect();
+    let anchors: HashSet<Uuid> = record.anchors.iter().copied().collect();
     let shown = loaded.heads[..compaction.index]
         .iter()
         .enumerate()

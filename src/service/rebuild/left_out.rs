@@ -14,40 +14,24 @@ use crate::domain::tokens::count_item;
 use crate::service::path::view::PathSlice;
 
 /// Tokens of results that no context shows, by the session's estimator: they answer no call, or one that is answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct UnsentResults {
-    pub all: u64,
-    /// Of those behind the place at which the provider reported how much it was sent: the report has left out the others.
-    pub unreported: u64,
-}
-
-impl UnsentResults {
-    /// `reported_at`: the path's tokens up to that place.
-    pub(super) fn of(loaded: &PathSlice, view: &[ViewItem], reported_at: Option<i64>) -> UnsentResults {
-        let mut sizes: HashMap<usize, (usize, u64)> = HashMap::new();
-        for (index, slot) in unanswered(view, &loaded.heads) {
-            let tokens =
-                loaded.heads.get(index).and_then(|head| head.shape.results.get(slot)).map_or(0, |one| one.tokens);
-            let (count, sum) = sizes.entry(index).or_default();
-            (*count, *sum) = (*count + 1, *sum + u64::from(tokens));
-        }
-        let mut unsent = UnsentResults::default();
-        if sizes.is_empty() {
-            return unsent;
-        }
-        for item in view {
-            let ViewItem::Entry { index, .. } = item else { continue };
-            let (Some((count, sum)), Some(head)) = (sizes.get(index), loaded.heads.get(*index)) else { continue };
-            let whole = *count == head.shape.results.len() && !head.shape.mixed && head.shape.calls.is_empty();
-            let shown = item_tokens(&loaded.heads, item);
-            let tokens = if whole { shown } else { shown.min(*sum) };
-            unsent.all += tokens;
-            if reported_at.is_none_or(|at| head.path_tokens > at) {
-                unsent.unreported += tokens;
-            }
-        }
-        unsent
+pub(super) fn unsent_tokens(loaded: &PathSlice, view: &[ViewItem]) -> u64 {
+    let mut sizes: HashMap<usize, (usize, u64)> = HashMap::new();
+    for (index, slot) in unanswered(view, &loaded.heads) {
+        let tokens = loaded.heads.get(index).and_then(|head| head.shape.results.get(slot)).map_or(0, |one| one.tokens);
+        let (count, sum) = sizes.entry(index).or_default();
+        (*count, *sum) = (*count + 1, *sum + u64::from(tokens));
     }
+    if sizes.is_empty() {
+        return 0;
+    }
+    let unsent = view.iter().filter_map(|item| {
+        let ViewItem::Entry { index, .. } = item else { return None };
+        let ((count, sum), head) = (sizes.get(index)?, loaded.heads.get(*index)?);
+        let whole = *count == head.shape.results.len() && !head.shape.mixed && head.shape.calls.is_empty();
+        let shown = item_tokens(&loaded.heads, item);
+        Some(if whole { shown } else { shown.min(*sum) })
+    });
+    unsent.sum()
 }
 
 /// Tokens of a view that its messages lack beside those of unsent results: what this format can't say.
@@ -56,7 +40,7 @@ pub(super) fn unsaid(loaded: &PathSlice, view: &[ViewItem], written: &WrittenCon
     if !written.is_noted {
         return 0;
     }
-    let unsent = UnsentResults::of(loaded, view, None);
+    let unsent = unsent_tokens(loaded, view);
     let shown: u64 = view.iter().map(|item| item_tokens(&loaded.heads, item)).sum();
     let mut stored: HashMap<&str, u64> = HashMap::new();
     for item in view {
@@ -71,7 +55,7 @@ pub(super) fn unsaid(loaded: &PathSlice, view: &[ViewItem], written: &WrittenCon
         None => tokens_of(written.format, message.get(), estimator),
     };
     let handed: u64 = written.messages.iter().map(|message| count(message)).sum();
-    shown.saturating_sub(unsent.all).saturating_sub(handed + written.led)
+    shown.saturating_sub(unsent).saturating_sub(handed + written.led)
 }
 
 /// The messages of a context.

@@ -8,6 +8,7 @@ fn shaped(item: &Value, seq: i64, open: &mut OpenCalls) -> (Shape, Vec<String>) 
     let item = format::read(Format::OpenaiChat, &item.to_string()).unwrap();
     let shape = Shape::of(&item, seq, open, &[7]);
     let orphans = open.apply(seq, &shape);
+    let orphans = orphans.into_iter().map(|place| shape.results[place].call_id.clone()).collect();
     (shape, orphans)
 }
 

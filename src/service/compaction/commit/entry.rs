@@ -1,5 +1,7 @@
 //! The entry that a compaction leaves, and the head behind it.
 
+use std::collections::HashSet;
+
 use uuid::Uuid;
 
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision};
@@ -110,7 +112,7 @@ pub(crate) fn step_behind(head: &mut Head, entry: &NewEntry) {
 /// The account of the new view: anchors and kept entries with their elisions, and the summary.
 pub(crate) fn rebase(state: &mut SessionState, outline: &Outline, record: &CompactionRecord) {
     let kept = outline.first_kept;
-    let anchors: std::collections::HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
+    let anchors: HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
     let anchored = view::size_of(outline.anchors.iter(), &record.elisions);
     let freed = |of_result: bool| -> i64 {
         let is_it = |one: &&Elision| (one.part == ElidedPart::Result) == of_result && !anchors.contains(&one.entry_id);
@@ -129,6 +131,9 @@ pub(crate) fn rebase(state: &mut SessionState, outline: &Outline, record: &Compa
     let summary = if record.shows_something() { i64::from(record.summary_tokens) } else { 0 };
     let messages = anchored.messages + all - results - spoken;
     state.account.rebase(summary, messages, anchored.tool_results + results - elided);
+    let first_kept = if kept.id.is_nil() { i64::MAX } else { clock::seq_of(kept.id) };
+    let anchors: HashSet<i64> = outline.anchors.iter().map(|anchor| anchor.seq).collect();
+    state.keep_unsent(|seq| seq >= first_kept || anchors.contains(&seq), &record.elisions);
 }
 
 /// Keeps appends from starting the next compaction until the context has grown.

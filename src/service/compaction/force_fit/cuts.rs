@@ -128,14 +128,17 @@ pub(super) fn cut_down(
     entry_id: Uuid,
     result: &ToolResult,
     shown: &KeptResult,
+    force: Force,
 ) -> Option<Elision> {
-    let cuts = shown.goal > u64::from(SMALLEST[Force::Markers as usize]);
+    let cuts = force != Force::Words && shown.goal > u64::from(SMALLEST[Force::Markers as usize]);
     let (text, keep_chars) = if cuts && result.content.iter().all(|block| matches!(block, Block::Text { .. })) {
         let text = result.plain_text();
         let chars = text.chars().count() as u64;
         let keep = u32::try_from(chars * shown.goal / u64::from(shown.original.max(1)) * 9 / 10).unwrap_or(u32::MAX);
         let (head, tail) = (keep - keep / 3, keep / 3);
         (placeholder::truncated(&shown.call_id, &text, head as usize, tail as usize)?, Some((head, tail)))
+    } else if force == Force::Words {
+        (placeholder::ELIDED.to_owned(), Some((0, 0)))
     } else {
         (placeholder::marker(&shown.call_id, shown.original), None)
     };
@@ -143,7 +146,7 @@ pub(super) fn cut_down(
     (tokens_after < shown.tokens).then(|| Elision {
         entry_id,
         tool_call_id: shown.call_id.clone(),
-        kind: if keep_chars.is_some() { ElisionKind::Truncate } else { ElisionKind::Mask },
+        kind: if cuts && keep_chars.is_some() { ElisionKind::Truncate } else { ElisionKind::Mask },
         part: ElidedPart::Result,
         tokens_before: shown.original,
         tokens_after,

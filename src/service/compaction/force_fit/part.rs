@@ -2,9 +2,8 @@
 
 use crate::domain::model::compaction::{ElidedPart, Elision};
 
-/// Tokens left of a result at least, by `Force`; the second is for where the first is not enough: in less, a marker
-/// would say more than the result.
-pub(super) const SMALLEST: [u32; 2] = [300, 40];
+/// Tokens left of a result at least, by `Force`; each is for where the one before is not enough.
+pub(super) const SMALLEST: [u32; 3] = [300, 40, 12];
 
 /// A tool result that is shown, or the calls or words of an answer, and to how many tokens it is cut.
 pub(super) struct KeptResult {
@@ -32,6 +31,8 @@ pub(crate) enum Force {
     Ends,
     /// A marker is enough.
     Markers,
+    /// So many are small that their markers alone are too many: a word stands for each.
+    Words,
 }
 
 pub(super) fn freed(elisions: &[Elision]) -> u64 {

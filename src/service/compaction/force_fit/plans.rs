@@ -18,7 +18,7 @@ use crate::domain::tokens::accounting::{FillState, fill_state};
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
-use crate::service::compaction::force_fit::part::Force;
+use crate::service::compaction::force_fit::part::{Force, SMALLEST};
 use crate::service::compaction::force_fit::truncate_kept::{KeptTruncation, may_lose_words};
 use crate::service::compaction::job::CompactRequest;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
@@ -36,7 +36,7 @@ use crate::store::entries;
 const FREE_PERCENT: u64 = 40;
 /// A summary message says nothing in less, and takes no more where that is all there is; in tokens.
 const LEAST_SUMMARY: u64 = 400;
-/// Tokens left of each result and of the arguments of each call where all must go that can: a marker, and names.
+/// Tokens left of the arguments of each call and of each message's words where all must go that can: a marker, and names.
 const LEAST_TRAFFIC: u64 = 60;
 
 /// How much a plan leaves; each leaves less than the one before.
@@ -48,9 +48,11 @@ enum Tightness {
     Newest,
     /// The same, with its results as markers and no more than a few words of summary.
     Bare,
+    /// The same, with a word for each result.
+    Least,
 }
 
-const TIGHTNESSES: [Tightness; 3] = [Tightness::Roomy, Tightness::Newest, Tightness::Bare];
+const TIGHTNESSES: [Tightness; 4] = [Tightness::Roomy, Tightness::Newest, Tightness::Bare, Tightness::Least];
 
 /// A compaction that is ready to be committed.
 pub(crate) struct Fitted {
@@ -191,7 +193,11 @@ impl Service {
         }
         // What must fit now waits for no hook.
         let mut work = self.read_and_decide(&planned).await?;
-        let force = if tightness == Tightness::Bare { Force::Markers } else { Force::Ends };
+        let force = match tightness {
+            Tightness::Roomy | Tightness::Newest => Force::Ends,
+            Tightness::Bare => Force::Markers,
+            Tightness::Least => Force::Words,
+        };
         if let Some(truncation) = KeptTruncation::of(&planned, &work, force) {
             let mut connection = self.pool().acquire().await?;
             let segments = truncation.segments();
@@ -218,8 +224,9 @@ impl Service {
         for (head, whole) in heads.filter(|(head, _)| !pinned.contains(&head.id)) {
             let words = usize::from(may_lose_words(head));
             if !head.shape.calls.is_empty() || !head.shape.results.is_empty() || words > 0 {
-                let parts = (head.shape.calls.len() + head.shape.results.len() + words) as u64;
-                let least = u32::try_from(parts * LEAST_TRAFFIC).unwrap_or(u32::MAX).saturating_add(whole);
+                let (results, parts) = (head.shape.results.len() as u64, (head.shape.calls.len() + words) as u64);
+                let least = results * u64::from(SMALLEST[Force::Words as usize]) + parts * LEAST_TRAFFIC;
+                let least = u32::try_from(least).unwrap_or(u32::MAX).saturating_add(whole);
                 head.tokens = least.min(head.tokens);
             }
         }
@@ -307,7 +314,7 @@ impl Ground {
         rebase(&mut state, outline, &bare);
         let (rest, _) = state.account.tokens(self.settings.estimator);
         let most = match tightness {
-            Tightness::Bare => 0,
+            Tightness::Bare | Tightness::Least => 0,
             Tightness::Newest => u64::from(self.head.settings.context_window),
             // Else the next turn would be red again.
             Tightness::Roomy => u64::from(self.settings.usable()) * (100 - FREE_PERCENT) / 100,

@@ -28,12 +28,16 @@ use crate::store::path::{Segment, join};
 /// Target size of the context, in percent of the usable window: with room for some turns.
 const TARGET_PERCENT: u64 = 60;
 
+/// A marker has at least so many tokens.
+const LEAST_MARKER: u32 = 20;
+
 /// The results of a context that are cut down, on their way past.
 pub(crate) struct KeptTruncation {
     planned: Arc<PlannedCompaction>,
     /// By place on the path.
     wanted: HashMap<usize, Vec<KeptResult>>,
     cut: Vec<Elision>,
+    force: Force,
 }
 
 /// Entries that a context shows, and the elisions that are in force there.
@@ -69,7 +73,7 @@ impl KeptTruncation {
             }
             Err(_) => HashMap::new(),
         };
-        (!wanted.is_empty()).then(|| KeptTruncation { planned: planned.clone(), wanted, cut: Vec::new() })
+        (!wanted.is_empty()).then(|| KeptTruncation { planned: planned.clone(), wanted, cut: Vec::new(), force })
     }
 
     /// Where the items are that have to be read.
@@ -98,7 +102,7 @@ impl KeptTruncation {
             }
             let is_it = |result: &&ToolResult| result.tool_call_id == shown.call_id;
             if let Some(result) = message.tool_results().find(is_it) {
-                self.cut.extend(cut_down(&self.planned, stored.entry.head.id, result, shown));
+                self.cut.extend(cut_down(&self.planned, stored.entry.head.id, result, shown, self.force));
             }
         }
         Ok(())
@@ -157,10 +161,13 @@ fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> H
     let ordered = if least(&traffic) < over { [words, traffic] } else { [traffic, words] };
     for (index, mut shown) in ordered.into_iter().flatten() {
         let loose = u64::from(shown.loose());
-        if over == 0 || loose <= 2 * u64::from(smallest) {
+        // In less, a marker would say more than the ends of a result. A marker takes the place of all of it.
+        let least = if force == Force::Ends { 2 * u64::from(smallest) } else { u64::from(LEAST_MARKER.min(smallest)) };
+        if over == 0 || loose <= least {
             continue;
         }
-        let goal = loose.saturating_sub(over).max(u64::from(smallest));
+        let part = if force == Force::Words { 0 } else { loose.saturating_sub(over) };
+        let goal = if loose <= 2 * u64::from(smallest) { least } else { part.max(u64::from(smallest)) };
         over = over.saturating_sub(loose.saturating_sub(goal));
         shown.goal = u64::from(shown.whole) + goal;
         wanted.entry(index).or_default().push(shown);

@@ -16,6 +16,7 @@ use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::record::RecordSource;
 use crate::domain::record::notice::notice;
+use crate::domain::settings::Settings;
 use crate::domain::summary::{Allowance, SummaryTask, framing};
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::red_tokens;
@@ -71,6 +72,7 @@ pub(crate) fn elision_outline(
         summarized: 0,
         kept: shown_messages(&loaded.view()),
         messages: planned.state.messages,
+        path_tokens: Some(planned.state.account.path_tokens),
         weighty: Vec::new(),
         files: record.map(|record| record.details.clone()).unwrap_or_default(),
         masked: elided.masked_results,
@@ -197,6 +199,7 @@ pub(super) fn summary_outline(
         summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
         kept,
         messages: planned.state.messages,
+        path_tokens: Some(planned.state.account.path_tokens),
         files: caller_files(&planned.request).unwrap_or_else(|| records.files.lists()),
         weighty: records.identifiers.weighty(),
         masked: elided.masked_results,
@@ -361,7 +364,8 @@ fn work(
         session_id,
         compaction_id: compaction_id.unwrap_or_default(),
         trigger: planned.trigger,
-        settings: planned.settings.clone(),
+        // What there was room for just then is no setting.
+        settings: Settings { keep_recent_tokens: planned.wanted_tail, ..planned.settings.clone() },
         strategy,
         requested: planned.strategy,
         summary_task,

@@ -112,7 +112,7 @@ impl<'a> Planner<'a> {
         }
         let mut state = head.state.clone();
         // What comes in another call is another answer.
-        state.account.answer_from = state.account.path_tokens;
+        state.account.answer_begins(state.account.path_tokens);
         Planner {
             head,
             append,
@@ -387,10 +387,6 @@ impl<'a> Planner<'a> {
         }
         let mut shape = Shape::of(&item.item, seq, &self.planned.state.open_calls, &item.counted.results);
         note_ends(&mut shape, &item.item, &self.planned.state.open_calls);
-        let orphans = self.planned.state.note_calls(seq, &shape);
-        if !self.strayed {
-            self.orphans.extend(orphans.into_iter().map(|id| (item.place, seq, id)));
-        }
         let role = item.item.message.as_ref().filter(|_| item.item.kind.holds_message()).map(|message| message.role);
         let added = item.counted.total;
         let results: i64 = item.counted.results.iter().map(|tokens| i64::from(*tokens)).sum();
@@ -419,7 +415,11 @@ impl<'a> Planner<'a> {
             created_at: self.planned.now,
             head,
         };
-        self.account(&entry);
+        let orphans = self.account(&entry);
+        if !self.strayed {
+            let results = orphans.into_iter().filter_map(|place| entry.head.shape.results.get(place));
+            self.orphans.extend(results.map(|result| (item.place, seq, result.call_id.clone())));
+        }
         if let Some(reported) = item.usage {
             entry.head.usage = self.believed(item.place, item, reported).and_then(|tokens| u32::try_from(tokens).ok());
         }
@@ -446,13 +446,15 @@ impl<'a> Planner<'a> {
         Some(record)
     }
 
-    fn account(&mut self, entry: &NewEntry) {
+    /// Takes an entry into the state. Returns the places of its results that answer no open call.
+    fn account(&mut self, entry: &NewEntry) -> Vec<usize> {
         let state = &mut self.planned.state;
         state.account.path_tokens = entry.head.path_tokens;
         state.account.path_result_tokens = entry.path_result_tokens;
         state.messages += u64::from(entry.head.is_visible());
         state.turns += u64::from(starts_task(&entry.head));
         state.note_speaker(&entry.head);
+        state.note_calls(&entry.head)
     }
 
     /// The size of the context that stands in for what a provider reported of it. `None`: it measured an earlier view, or

@@ -110,8 +110,9 @@ async fn counted_state(connection: &mut PgConnection, tenant: Tenant, head: &Hea
     let mut before = SessionState { recounting: false, ..head.state.clone() };
     // What was learnt was of other counts.
     before.account = before.account.unlearnt();
-    if before.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty()) {
-        // What chapters hide is measured on the path.
+    let has_folds = before.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty());
+    if has_folds || !before.early_results.is_empty() {
+        // What chapters hide is measured on the path, and results without calls are found there.
         let loaded = view::load_path(connection, tenant, head.leaf(), head.is_plain(), ReadMode::Heads).await?;
         return Ok(view::state_of_path(&loaded, fixed, before));
     }
