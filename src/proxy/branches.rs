@@ -4,12 +4,13 @@
 //! Of two that both go on, the one that departs gets a session of its own. A departure that replaces what was said last may
 //! be an edit: it stays a branch, until somebody goes on with what was replaced.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::proxy::identity::Identity;
 use crate::proxy::known::Key;
-use crate::proxy::speech::{End, Speech};
+use crate::proxy::speech::{End, Place, Speech};
 
 /// Conversations under one identity that are told apart.
 const MOST: usize = 32;
@@ -23,8 +24,9 @@ pub struct Branches(Vec<Branch>);
 #[derive(Debug, Clone)]
 struct Branch {
     end: End,
-    /// Stands for the place of its end.
-    place: blake3::Hash,
+    /// The place of its end, and the one before that.
+    place: Place,
+    before: Option<Place>,
     /// Where it is kept.
     name: String,
     /// Something else was said in place of its end.
@@ -48,10 +50,11 @@ impl Branches {
     /// Where a conversation is kept that says this by now. `base` is where the first of them is, and `stored` where this one
     /// was found, if nothing of it is remembered.
     pub fn place(&mut self, base: &Identity, speech: &Speech, stored: Option<String>) -> String {
-        let (Some(end), Some(place)) = (speech.end(), speech.places().into_iter().next()) else {
+        let mut places = speech.places().iter().copied();
+        let (Some(end), Some(place), before) = (speech.end(), places.next(), places.next()) else {
             return stored.unwrap_or_else(|| base.external_id.clone());
         };
-        let beside = || base.beside(&place).external_id;
+        let beside = || base.beside(&place.recent).external_id;
         let first = || stored.clone().unwrap_or_else(|| base.external_id.clone());
         let (name, has_departed) = match (self.going_on(speech), self.edited(speech)) {
             (Some(at), _) => self.taken_up(at, base),
@@ -59,34 +62,34 @@ impl Branches {
             (None, None) if self.0.is_empty() => (first(), false),
             (None, None) => (stored.clone().unwrap_or_else(beside), false),
         };
-        self.0.push(Branch { end, place, name: name.clone(), is_replaced: false, has_departed });
+        self.0.push(Branch { end, place, before, name: name.clone(), is_replaced: false, has_departed });
         if self.0.len() > MOST {
             self.0.remove(0);
         }
         name
     }
 
-    /// The branch that this goes on from: of several the one that it has heard the most of.
+    /// The branch that this goes on from, with all that was said and heard in it: of several the one that got the furthest.
     fn going_on(&self, speech: &Speech) -> Option<usize> {
-        let places = speech.places();
-        let heard = |branch: &Branch| {
-            let place = speech.place_of(&branch.end.newest)?;
-            let is_more = branch.end.before.is_none_or(|before| speech.holds(&before));
-            // To have said the same last, in another conversation, is not to go on with it.
-            let is_heard = is_more || speech.end()?.newest != branch.end.newest;
-            is_heard.then(|| (places.contains(&branch.place), is_more, place))
+        let nearest = |(at, branch): (usize, &Branch)| {
+            let place = speech.places().iter().position(|place| place.is(&branch.place))?;
+            Some((Reverse(place), at))
         };
-        let all = self.0.iter().enumerate().filter_map(|(at, branch)| Some((heard(branch)?, at)));
-        all.max().map(|(_, at)| at)
+        self.0.iter().enumerate().filter_map(nearest).max().map(|(_, at)| at)
     }
 
-    /// The branch of which this says the end otherwise.
+    /// The branch of which this says the end otherwise, or goes on from with something said otherwise that came before: of
+    /// several the one that it has the most of.
     fn edited(&self, speech: &Speech) -> Option<usize> {
-        let is_edit = |branch: &Branch| match branch.end.before {
-            Some(before) => speech.holds(&before),
-            None => true,
+        let shared = |(at, branch): (usize, &Branch)| {
+            let is_up_to_end = branch.before.is_none_or(|before| speech.passes(&before));
+            let holds_before = branch.end.before.is_none_or(|before| speech.holds(&before));
+            // To have said the same last, in another conversation, is not to go on with it.
+            let goes_on = speech.end()?.newest != branch.end.newest && speech.holds(&branch.end.newest);
+            (is_up_to_end || holds_before || goes_on).then_some((is_up_to_end, holds_before && goes_on, at))
         };
-        self.0.iter().rposition(|branch| !branch.is_replaced && is_edit(branch))
+        let live = self.0.iter().enumerate().filter(|(_, branch)| !branch.is_replaced);
+        live.filter_map(shared).max().map(|(.., at)| at)
     }
 
     /// Goes on with a branch. Where another one has replaced it meanwhile there are two, and the one that has departed gets a
@@ -97,10 +100,10 @@ impl Branches {
             return (taken.name, taken.has_departed);
         }
         if taken.has_departed {
-            return (base.beside(&taken.place).external_id, false);
+            return (base.beside(&taken.place.recent).external_id, false);
         }
         for other in self.0.iter_mut().filter(|other| other.name == taken.name && !other.is_replaced) {
-            (other.name, other.has_departed) = (base.beside(&other.place).external_id, false);
+            (other.name, other.has_departed) = (base.beside(&other.place.recent).external_id, false);
         }
         (taken.name, false)
     }
@@ -141,7 +144,10 @@ mod tests {
     use crate::domain::model::format::Format;
 
     fn said(texts: &str) -> Speech {
-        let item = |text| RawValue::from_string(json!({"role": "user", "content": text}).to_string()).unwrap();
+        let item = |text: &str| {
+            let (role, text) = text.strip_prefix("a:").map_or(("user", text), |answer| ("assistant", answer));
+            RawValue::from_string(json!({"role": role, "content": text}).to_string()).unwrap()
+        };
         Speech::of(Format::OpenaiChat, &texts.split(' ').map(item).collect::<Vec<_>>(), 0)
     }
 
@@ -179,6 +185,35 @@ mod tests {
             places(&["a x", "b x", "c x", "b x 2", "a x 2", "c x 2"]),
             [0, 1, 2, 1, 0, 2],
             "the same was said last"
+        );
+    }
+
+    #[test]
+    fn two_that_say_the_same_are_told_apart_by_what_they_hear() {
+        assert_eq!(
+            places(&["1", "1", "1 a:x 2", "1 a:y 2", "1 a:x 2 a:z 3", "1 a:y 2 a:z 3", "1 a:x 2 a:z 3 a:z 4"]),
+            [0, 0, 0, 0, 0, 1, 0],
+            "other answers"
+        );
+        let interleaved = places(&[
+            "1 2a",
+            "1 2b",
+            "1 2c",
+            "1 2a 3",
+            "1 2b 3",
+            "1 2c 3",
+            "1 2a 3 3",
+            "1 2b 3 3",
+            "1 2c 3 3",
+            "1 2a 3 3 3",
+            "1 2c 3 3 3",
+            "1 2b 3 3 3",
+        ]);
+        assert_eq!(interleaved[3..], [0, 1, 2, 0, 1, 2, 0, 2, 1], "they depart, and say the same from there on");
+        assert_eq!(
+            places(&["1 a:<think>x</think>y 2", "1 a:y 2 a:z 3", "1 a:y 2 a:z 3 a:w 4"]),
+            [0; 3],
+            "a client that rewrites what it heard has one conversation"
         );
     }
 }

@@ -80,7 +80,7 @@ impl Keeper {
         conversation: &Conversation,
     ) -> Result<Option<String>> {
         let mut names: Vec<String> =
-            conversation.speech.places().iter().map(|place| identity.beside(place).external_id).collect();
+            conversation.speech.telling().map(|place| identity.beside(&place.recent).external_id).collect();
         names.extend([identity.external_id.clone(), by.before.clone()]);
         let known = self.services.sessions.names_known(tenant, &names).await?;
         let first = names.into_iter().find(|name| known.contains(name));
