@@ -89,10 +89,16 @@ impl Speech {
     /// Of items, of which the first `behind` lead up to the first answer.
     pub fn of(format: Format, items: &[Box<RawValue>], behind: usize) -> Speech {
         let from = items.len().saturating_sub(MOST_ITEMS);
-        let mut speech = Speech { is_cut: from > 0, ..Speech::default() };
+        let message = |raw: &Box<RawValue>| format::accept(format, raw.get()).ok().and_then(|item| item.message);
+        Speech::of_stored(items.iter().skip(from).map(message), behind.saturating_sub(from), from > 0)
+    }
+
+    /// Of the newest messages, of which the first `behind` lead up to the first answer; `is_cut`: there are more before them.
+    pub fn of_stored(messages: impl Iterator<Item = Option<Message>>, behind: usize, is_cut: bool) -> Speech {
+        let mut speech = Speech { is_cut, ..Speech::default() };
         let mut heard = Heard::default();
-        for (at, raw) in items.iter().enumerate().skip(from) {
-            let Some(message) = format::accept(format, raw.get()).ok().and_then(|item| item.message) else { continue };
+        for (at, message) in messages.enumerate() {
+            let Some(message) = message else { continue };
             heard.hear(&message);
             if let Some(one) = spoken(&message) {
                 speech.spoken.push(Spoken { heard: heard.taken(), ..one });
