@@ -4,12 +4,13 @@
 //! Of two that both go on, the one that departs gets a session of its own. A departure that replaces what was said last may
 //! be an edit: it stays a branch, until somebody goes on with what was replaced.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::proxy::identity::Identity;
 use crate::proxy::known::Key;
-use crate::proxy::speech::{End, Speech};
+use crate::proxy::speech::{End, Place, Speech};
 
 /// Conversations under one identity that are told apart.
 const MOST: usize = 32;
@@ -23,93 +24,146 @@ pub struct Branches(Vec<Branch>);
 #[derive(Debug, Clone)]
 struct Branch {
     end: End,
-    /// Stands for the place of its end.
-    place: blake3::Hash,
+    /// The place of its end, and the one before that.
+    place: Place,
+    before: Option<Place>,
     /// Where it is kept.
     name: String,
     /// Something else was said in place of its end.
     is_replaced: bool,
     /// It has begun in place of what another one had said last, and is kept with that.
     has_departed: bool,
+    /// That other one has gone on: what is said next here is kept by itself.
+    is_to_part: bool,
 }
 
 impl Branches {
-    /// Returns true if it is known where a conversation is kept that says this by now.
-    pub fn know(&self, speech: &Speech) -> bool {
-        self.going_on(speech).or_else(|| self.edited(speech)).is_some()
-    }
-
-    /// Where the conversation is kept that this goes on from, and nothing else has replaced.
+    /// Where the conversation is kept that this goes on from, if it needs no other place.
     pub fn goes_on_in(&self, speech: &Speech) -> Option<String> {
         let branch = self.0.get(self.going_on(speech)?)?;
-        (!branch.is_replaced).then(|| branch.name.clone())
+        (!branch.is_replaced && !branch.is_to_part).then(|| branch.name.clone())
+    }
+
+    /// Returns true if a conversation is known that this is more of, or an edit.
+    pub fn seems_known(&self, speech: &Speech) -> bool {
+        self.knows(speech) || self.edited(speech, None).is_some()
+    }
+
+    /// Returns true if it is known of which conversation this is more.
+    pub fn knows(&self, speech: &Speech) -> bool {
+        self.going_on(speech).is_some()
+    }
+
+    /// Returns true if it is known what conversation is kept under that name.
+    pub fn holds(&self, name: &str) -> bool {
+        self.0.iter().any(|branch| branch.name == name)
     }
 
     /// Where a conversation is kept that says this by now. `base` is where the first of them is, and `stored` where this one
     /// was found, if nothing of it is remembered.
     pub fn place(&mut self, base: &Identity, speech: &Speech, stored: Option<String>) -> String {
-        let (Some(end), Some(place)) = (speech.end(), speech.places().into_iter().next()) else {
+        let mut places = speech.places().iter().copied();
+        let (Some(end), Some(place), before) = (speech.end(), places.next(), places.next()) else {
             return stored.unwrap_or_else(|| base.external_id.clone());
         };
-        let beside = || base.beside(&place).external_id;
-        let first = || stored.clone().unwrap_or_else(|| base.external_id.clone());
-        let (name, has_departed) = match (self.going_on(speech), self.edited(speech)) {
-            (Some(at), _) => self.taken_up(at, base),
-            (None, Some(at)) => (self.replaced(at), true),
-            (None, None) if self.0.is_empty() => (first(), false),
-            (None, None) => (stored.clone().unwrap_or_else(beside), false),
+        let own = base.beside(&place.recent).external_id;
+        let new = |name: String| Branch {
+            end,
+            place,
+            before,
+            name,
+            is_replaced: false,
+            has_departed: false,
+            is_to_part: false,
         };
-        self.0.push(Branch { end, place, name: name.clone(), is_replaced: false, has_departed });
+        let branch = match (self.going_on(speech), self.edited(speech, stored.as_deref())) {
+            (Some(at), _) => self.taken_up(at, own, new),
+            (None, Some(at)) => self.replaced(at, own, new),
+            (None, None) if self.0.is_empty() => new(stored.unwrap_or_else(|| base.external_id.clone())),
+            (None, None) => new(stored.unwrap_or(own)),
+        };
+        let name = branch.name.clone();
+        self.0.push(branch);
         if self.0.len() > MOST {
             self.0.remove(0);
         }
         name
     }
 
-    /// The branch that this goes on from: of several the one that it has heard the most of.
-    fn going_on(&self, speech: &Speech) -> Option<usize> {
-        let places = speech.places();
-        let heard = |branch: &Branch| {
-            let place = speech.place_of(&branch.end.newest)?;
-            let is_more = branch.end.before.is_none_or(|before| speech.holds(&before));
-            // To have said the same last, in another conversation, is not to go on with it.
-            let is_heard = is_more || speech.end()?.newest != branch.end.newest;
-            is_heard.then(|| (places.contains(&branch.place), is_more, place))
-        };
-        let all = self.0.iter().enumerate().filter_map(|(at, branch)| Some((heard(branch)?, at)));
-        all.max().map(|(_, at)| at)
+    /// Takes in how far a conversation had got that is kept under this name.
+    pub fn remember(&mut self, name: String, speech: &Speech) {
+        let mut places = speech.places().iter().copied();
+        if let (Some(end), Some(place), before) = (speech.end(), places.next(), places.next())
+            && !self.holds(&name)
+        {
+            self.0.push(Branch {
+                end,
+                place,
+                before,
+                name,
+                is_replaced: false,
+                has_departed: false,
+                is_to_part: false,
+            });
+        }
     }
 
-    /// The branch of which this says the end otherwise.
-    fn edited(&self, speech: &Speech) -> Option<usize> {
-        let is_edit = |branch: &Branch| match branch.end.before {
-            Some(before) => speech.holds(&before),
-            None => true,
+    /// The branch that this goes on from, with all that was said and heard in it: of several the one that got the furthest.
+    fn going_on(&self, speech: &Speech) -> Option<usize> {
+        let nearest = |(at, branch): (usize, &Branch)| {
+            let place = speech.places().iter().position(|place| place.is(&branch.place))?;
+            Some((Reverse(place), at))
         };
-        self.0.iter().rposition(|branch| !branch.is_replaced && is_edit(branch))
+        self.0.iter().enumerate().filter_map(nearest).max().map(|(_, at)| at)
+    }
+
+    /// The branch of which this says the end otherwise, or goes on from with something said otherwise that came before: of
+    /// several the one that it has the most of. Where it is stored under a name, that one's.
+    fn edited(&self, speech: &Speech, stored: Option<&str>) -> Option<usize> {
+        let shared = |(at, branch): (usize, &Branch)| {
+            let is_up_to_end = branch.before.is_none_or(|before| speech.passes(&before));
+            let holds_before = branch.end.before.is_none_or(|before| speech.holds(&before));
+            // To have said the same last, in another conversation, is not to go on with it.
+            let goes_on = speech.end()?.newest != branch.end.newest && speech.holds(&branch.end.newest);
+            let is_edit = stored.is_some() || is_up_to_end || holds_before || goes_on;
+            is_edit.then_some((is_up_to_end, holds_before && goes_on, at))
+        };
+        let is_named = |branch: &Branch| stored.is_none_or(|stored| branch.name == stored);
+        let live = self.0.iter().enumerate().filter(|(_, branch)| !branch.is_replaced && is_named(branch));
+        live.filter_map(shared).max().map(|(.., at)| at)
     }
 
     /// Goes on with a branch. Where another one has replaced it meanwhile there are two, and the one that has departed gets a
-    /// place of its own.
-    fn taken_up(&mut self, at: usize, base: &Identity) -> (String, bool) {
+    /// place of its own, as soon as it says something.
+    fn taken_up(&mut self, at: usize, own: String, new: impl FnOnce(String) -> Branch) -> Branch {
         let taken = self.0.remove(at);
-        if !taken.is_replaced {
-            return (taken.name, taken.has_departed);
+        if taken.is_to_part || taken.is_replaced && taken.has_departed {
+            return self.parted(taken.name, own, new);
         }
-        if taken.has_departed {
-            return (base.beside(&taken.place).external_id, false);
+        if taken.is_replaced {
+            let others = self.0.iter_mut().filter(|other| other.name == taken.name && !other.is_replaced);
+            others.for_each(|other| other.is_to_part = true);
+            return new(taken.name);
         }
-        for other in self.0.iter_mut().filter(|other| other.name == taken.name && !other.is_replaced) {
-            (other.name, other.has_departed) = (base.beside(&other.place).external_id, false);
-        }
-        (taken.name, false)
+        Branch { has_departed: taken.has_departed, ..new(taken.name) }
     }
 
-    fn replaced(&mut self, at: usize) -> String {
-        self.0.get_mut(at).map_or_else(String::new, |branch| {
-            branch.is_replaced = true;
-            branch.name.clone()
-        })
+    /// Says the end of a branch otherwise.
+    fn replaced(&mut self, at: usize, own: String, new: impl FnOnce(String) -> Branch) -> Branch {
+        let Some(branch) = self.0.get_mut(at) else { return new(own) };
+        branch.is_replaced = true;
+        match (branch.is_to_part, branch.name.clone()) {
+            (true, name) => self.parted(name, own, new),
+            (false, name) => Branch { has_departed: true, ..new(name) },
+        }
+    }
+
+    /// Gives a conversation the place of its own, unless all that it says was said where that place is another's.
+    fn parted(&self, shared: String, own: String, new: impl FnOnce(String) -> Branch) -> Branch {
+        match self.holds(&own) {
+            true => Branch { is_to_part: true, ..new(shared) },
+            false => new(own),
+        }
     }
 }
 
@@ -141,7 +195,10 @@ mod tests {
     use crate::domain::model::format::Format;
 
     fn said(texts: &str) -> Speech {
-        let item = |text| RawValue::from_string(json!({"role": "user", "content": text}).to_string()).unwrap();
+        let item = |text: &str| {
+            let (role, text) = text.strip_prefix("a:").map_or(("user", text), |answer| ("assistant", answer));
+            RawValue::from_string(json!({"role": role, "content": text}).to_string()).unwrap()
+        };
         Speech::of(Format::OpenaiChat, &texts.split(' ').map(item).collect::<Vec<_>>(), 0)
     }
 
@@ -180,5 +237,70 @@ mod tests {
             [0, 1, 2, 1, 0, 2],
             "the same was said last"
         );
+    }
+
+    #[test]
+    fn two_that_say_the_same_are_told_apart_by_what_they_hear() {
+        assert_eq!(
+            places(&["1", "1", "1 a:x 2", "1 a:y 2", "1 a:x 2 a:z 3", "1 a:y 2 a:z 3", "1 a:x 2 a:z 3 a:z 4"]),
+            [0, 0, 0, 0, 0, 1, 0],
+            "other answers"
+        );
+        let interleaved = places(&[
+            "1 2a",
+            "1 2b",
+            "1 2c",
+            "1 2a 3",
+            "1 2b 3",
+            "1 2c 3",
+            "1 2a 3 3",
+            "1 2b 3 3",
+            "1 2c 3 3",
+            "1 2a 3 3 3",
+            "1 2c 3 3 3",
+            "1 2b 3 3 3",
+        ]);
+        assert_eq!(interleaved[3..], [0, 1, 2, 0, 1, 2, 0, 2, 1], "they depart, and say the same from there on");
+        assert_eq!(
+            places(&["1 a:<think>x</think>y 2", "1 a:y 2 a:z 3", "1 a:y 2 a:z 3 a:w 4"]),
+            [0; 3],
+            "a client that rewrites what it heard has one conversation"
+        );
+    }
+
+    #[test]
+    fn one_that_comes_late_gets_a_place_that_is_nobody_else_s() {
+        let all = places(&[
+            "1",
+            "1 2",
+            "1 2 3a",
+            "1",
+            "1 2",
+            "1",
+            "1 2 3a 4",
+            "1 2 3b",
+            "1 2",
+            "1 2 3c",
+            "1 2 3b 4",
+            "1 2 3c 4",
+            "1 2 3a 4 5",
+            "1 2 3b 4 5",
+            "1 2 3c 4 5",
+        ]);
+        let (a, b, c) = (all[12], all[13], all[14]);
+        assert!(a != b && b != c && a != c, "{all:?}");
+        assert_eq!((all[6], all[10], all[11]), (a, b, c), "{all:?}");
+    }
+
+    #[test]
+    fn what_was_found_elsewhere_goes_on_there() {
+        let (mut branches, base) = (Branches::default(), Identity::of_content(&blake3::hash(b"x")));
+        let other = base.beside(&blake3::hash(b"other")).external_id;
+        branches.remember(base.external_id.clone(), &said("1 2a 3"));
+        assert_eq!(branches.place(&base, &said("1 2b 3"), Some(other.clone())), other, "it was found");
+        assert_eq!(branches.place(&base, &said("1 2a 3 4"), None), base.external_id, "it is remembered");
+        assert_eq!(branches.place(&base, &said("1 2b 3 4"), None), other);
+        let third = branches.place(&base, &said("1 2c 5 6"), None);
+        assert!(third != other && third != base.external_id, "it is neither");
     }
 }

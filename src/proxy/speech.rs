@@ -2,6 +2,7 @@
 //! from another that begins alike. The newest of it alone is looked at.
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use serde_json::value::RawValue;
 
@@ -14,11 +15,12 @@ use crate::proxy::said;
 
 /// Items that are looked at, from the end on.
 const MOST_ITEMS: usize = 512;
-/// Places that a conversation may be found by, from the end on, and words of the user's that are remembered.
+/// Places that a conversation may be found by, from the end on and from the beginning on.
 const MOST_PLACES: usize = 64;
+/// Words of the user's that are remembered.
 const MOST_WORDS: usize = 32;
-/// Messages that stand for a place in a conversation.
-const PLACE: usize = 3;
+/// Steps that stand for a place in a conversation of which the beginning is not known.
+const RECENT: usize = 32;
 
 /// A message of the user's or a tool's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,15 @@ pub struct Step {
     pub heard: u64,
 }
 
+/// A step, and all before it that was said and heard behind the first answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Of all of it; none where that is not known.
+    whole: Option<blake3::Hash>,
+    /// Of the newest of it.
+    pub recent: blake3::Hash,
+}
+
 /// The newest messages, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Speech {
@@ -47,6 +58,8 @@ pub struct Speech {
     opening: usize,
     /// What is before the first of them is not known.
     is_cut: bool,
+    /// Found when they are first asked for.
+    places: OnceLock<Vec<Place>>,
 }
 
 /// Where a conversation stood when a request of it came: its newest message and the one before that.
@@ -56,14 +69,36 @@ pub struct End {
     pub before: Option<TextKey>,
 }
 
+impl Step {
+    fn add(&self, hasher: &mut blake3::Hasher) {
+        hasher.update(&self.said.to_le_bytes()).update(&self.heard.to_le_bytes());
+    }
+}
+
+impl Place {
+    /// Returns true if it is the same one, as far as that is known.
+    pub fn is(&self, other: &Place) -> bool {
+        match (self.whole, other.whole) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.recent == other.recent,
+        }
+    }
+}
+
 impl Speech {
     /// Of items, of which the first `behind` lead up to the first answer.
     pub fn of(format: Format, items: &[Box<RawValue>], behind: usize) -> Speech {
         let from = items.len().saturating_sub(MOST_ITEMS);
-        let mut speech = Speech { is_cut: from > 0, ..Speech::default() };
+        let message = |raw: &Box<RawValue>| format::accept(format, raw.get()).ok().and_then(|item| item.message);
+        Speech::of_stored(items.iter().skip(from).map(message), behind.saturating_sub(from), from > 0)
+    }
+
+    /// Of the newest messages, of which the first `behind` lead up to the first answer; `is_cut`: there are more before them.
+    pub fn of_stored(messages: impl Iterator<Item = Option<Message>>, behind: usize, is_cut: bool) -> Speech {
+        let mut speech = Speech { is_cut, ..Speech::default() };
         let mut heard = Heard::default();
-        for (at, raw) in items.iter().enumerate().skip(from) {
-            let Some(message) = format::accept(format, raw.get()).ok().and_then(|item| item.message) else { continue };
+        for (at, message) in messages.enumerate() {
+            let Some(message) = message else { continue };
             heard.hear(&message);
             if let Some(one) = spoken(&message) {
                 speech.spoken.push(Spoken { heard: heard.taken(), ..one });
@@ -108,11 +143,32 @@ impl Speech {
         self.spoken.iter().any(|one| one.is_own && known.contains(&one.key))
     }
 
-    /// Digests of the newest places in the conversation, the newest first: each stands for a message and those before it.
-    pub fn places(&self) -> Vec<blake3::Hash> {
-        let behind = self.behind();
-        let first = if self.is_cut { PLACE } else { 1 };
-        (first..=behind.len()).rev().take(MOST_PLACES).map(|end| digest(behind, end, PLACE)).collect()
+    /// The places of its steps, the newest first.
+    pub fn places(&self) -> &[Place] {
+        self.places.get_or_init(|| {
+            let (steps, mut whole) = (self.steps(), blake3::Hasher::new());
+            let place = |end: usize| {
+                steps.get(end - 1).into_iter().for_each(|step| step.add(&mut whole));
+                let mut recent = blake3::Hasher::new();
+                steps.iter().take(end).skip(end.saturating_sub(RECENT)).for_each(|step| step.add(&mut recent));
+                Place { whole: (!self.is_cut).then(|| whole.finalize()), recent: recent.finalize() }
+            };
+            let first = if self.is_cut { RECENT } else { 1 };
+            let mut places: Vec<Place> = (first..=steps.len()).map(place).collect();
+            places.reverse();
+            places
+        })
+    }
+
+    /// The newest and the oldest places, by which it may be found again: one departs from another early, or of late.
+    pub fn telling(&self) -> impl Iterator<Item = &Place> {
+        let (newest, others) = self.places().split_at(self.places().len().min(MOST_PLACES));
+        newest.iter().chain(others.iter().rev().take(MOST_PLACES))
+    }
+
+    /// Returns true if it went by there.
+    pub fn passes(&self, place: &Place) -> bool {
+        self.places().iter().any(|one| one.is(place))
     }
 
     /// What was said and heard behind the first answer.
@@ -160,13 +216,6 @@ pub fn answered(message: &Message, hasher: &mut blake3::Hasher) {
 
 fn short(key: &TextKey) -> u64 {
     key.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
-}
-
-/// Of so many messages up to `end`.
-fn digest(spoken: &[Spoken], end: usize, count: usize) -> blake3::Hash {
-    let mut hasher = blake3::Hasher::new();
-    spoken.iter().take(end).skip(end.saturating_sub(count)).for_each(|one| _ = hasher.update(&one.key));
-    hasher.finalize()
 }
 
 /// Stands for a message; none of the model's, and none that says nothing.
@@ -226,10 +275,19 @@ mod tests {
 
     #[test]
     fn places_are_found_again_later() {
-        let (early, late) =
-            (said(&["o", "a:o", "1", "2", "3", "4"]), said(&["o", "a:o", "1", "2", "3", "4", "a:x", "5"]));
-        assert!(late.places().contains(&early.places()[0]) && !early.places().contains(&late.places()[0]));
-        let other = said(&["o", "a:o", "1", "2", "other", "4"]);
-        assert!(!other.places().contains(&early.places()[0]), "what was before it counts");
+        let early = said(&["o", "a:o", "1", "2", "3", "4"]);
+        let late = said(&["o", "a:o", "1", "2", "3", "4", "a:x", "5"]);
+        let goes_on = |late: &Speech, early: &Speech| late.passes(&early.places()[0]);
+        assert!(goes_on(&late, &early) && !goes_on(&early, &late));
+        assert!(!goes_on(&said(&["o", "a:o", "1", "2", "other", "4"]), &early), "what was before it counts");
+        assert!(!goes_on(&said(&["o", "a:o", "1", "2", "a:y", "3", "4"]), &early), "what was heard counts");
+        let long = |first: &str, turns: usize| {
+            let all =
+                ["o", "a:o", first].into_iter().chain(["a:Done.", "continue"].into_iter().cycle().take(2 * turns));
+            said(&all.collect::<Vec<_>>())
+        };
+        assert!(goes_on(&long("1", 61), &long("1", 60)) && !goes_on(&long("1", 61), &long("2", 60)));
+        assert!(goes_on(&long("1", 301), &long("1", 300)), "of a long one the newest counts");
+        assert!(goes_on(&long("1", 256), &long("1", 254)), "one that grows long goes on");
     }
 }

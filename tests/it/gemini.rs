@@ -194,3 +194,67 @@ async fn what_is_no_content_is_refused_and_leaves_nothing() {
     let answer = app.post(&format!("{elsewhere}/entries"), json!({"format": "openai_chat", "items": items})).await;
     assert!(answer.body["errors"][0]["detail"].as_str().unwrap().contains("gemini"), "{}", answer.body);
 }
+
+/// Names as tools of other providers, of MCP servers and of people have them.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_the_api_refuses_go_out_in_its_form_and_are_known_again() {
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    let app = App::shared();
+    let long = "n".repeat(140);
+    let names = [
+        "1st",
+        "2fa.verify",
+        "-dash",
+        ".dot",
+        ":x",
+        "a b",
+        "9 lives",
+        "läs_fil",
+        "読む",
+        "mcp/read",
+        "1st_",
+        "read",
+        &long,
+    ];
+    for format in ["openai_chat", "openai_responses", "gemini"] {
+        let session = app.session(json!({"settings": by_hand()})).await;
+        let turn = |(at, name): (usize, &&str)| match format {
+            "gemini" => vec![
+                json!({"role": "user", "parts": [{"text": asked(at)}]}),
+                json!({"role": "model", "parts": [{"functionCall": {"name": name, "args": {"at": at}}, "thoughtSignature": "c2ln"}]}),
+                json!({"role": "user", "parts": [{"functionResponse": {"name": name, "response": {"output": "x"}}}]}),
+            ],
+            "openai_chat" => vec![
+                json!({"role": "user", "content": asked(at)}),
+                json!({"role": "assistant", "content": null, "tool_calls": [
+                    {"id": format!("c{at}"), "type": "function", "function": {"name": name, "arguments": format!("{{\"at\":{at}}}")}}]}),
+                json!({"role": "tool", "tool_call_id": format!("c{at}"), "content": "x"}),
+            ],
+            _ => vec![
+                json!({"type": "message", "role": "user", "content": asked(at)}),
+                json!({"type": "function_call", "call_id": format!("c{at}"), "name": name, "arguments": format!("{{\"at\":{at}}}")}),
+                json!({"type": "function_call_output", "call_id": format!("c{at}"), "output": "x"}),
+            ],
+        };
+        let items: Vec<Value> = names.iter().enumerate().flat_map(turn).collect();
+        app.append(&session, format, json!(items)).await;
+        let shown = valid_context(app, &session).await;
+        let mut sent: Vec<&str> = shown
+            .iter()
+            .flat_map(|content| data(content, "functionCall"))
+            .map(|call| call["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(sent.len(), names.len(), "{format}");
+        assert!(sent.iter().all(|name| name.starts_with(|c| LETTERS.contains(c))), "{format}: {sent:?}");
+        assert!(sent.iter().all(|name| name.len() <= 64), "{format}: {sent:?}");
+        sent.sort_unstable();
+        sent.dedup();
+        assert_eq!(sent.len(), names.len(), "each has its own: {sent:?}");
+        // Posted back as it was handed out, nothing of it is new.
+        let mut back = shown.clone();
+        back.push(json!({"role": "model", "parts": [{"text": "Done."}]}));
+        let put =
+            app.put(&format!("{session}/transcript"), json!({"format": "gemini", "items": back})).await.expect(200);
+        assert_eq!((&put["appended"], &put["forked"]), (&json!(1), &json!(false)), "{format}: {put}");
+    }
+}

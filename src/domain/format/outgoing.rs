@@ -58,6 +58,21 @@ pub fn word(name: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{safe}_{suffix}"))
 }
 
+/// Returns true if a name begins with a letter or an underscore, as Gemini wants those of functions to.
+pub fn is_led(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
+/// As [`word`], and led by a letter or an underscore.
+pub fn led_word(name: &str, max: usize) -> Cow<'_, str> {
+    let word = word(name, max);
+    if is_led(&word) {
+        return word;
+    }
+    // What would be a word gets a digest too, so that it is nobody else's name.
+    Cow::Owned(self::word(&format!("_{name}."), max).into_owned())
+}
+
 /// How the ids of tools begin that Anthropic runs itself.
 const SERVER_TOOL: &str = "srvtoolu_";
 

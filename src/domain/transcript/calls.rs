@@ -44,7 +44,9 @@ fn is_number(text: &str) -> bool {
 }
 
 fn is_name(posted: &str, stored: &str) -> bool {
-    posted == stored || [64, 128].iter().any(|max| outgoing::word(stored, *max) == posted)
+    let sent =
+        |max: usize| [outgoing::word(stored, max), outgoing::led_word(stored, max)].iter().any(|sent| sent == posted);
+    posted == stored || [64, 128].into_iter().any(sent)
 }
 
 fn same_arguments(posted: &Value, stored: &Value) -> bool {

@@ -118,7 +118,7 @@ fn answer_hash(message: &Message) -> blake3::Hash {
 }
 
 /// What stands beside the messages of a conversation.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Fixed<'f> {
     pub tools: Option<&'f RawValue>,
     pub system: Option<&'f RawValue>,

@@ -1,10 +1,18 @@
 //! Where a conversation is kept that nothing names: with the one that it goes on from, or by itself.
 
-use crate::proxy::conversation::Conversation;
+use crate::domain::format;
+use crate::proxy::conversation::{Conversation, Fixed, Opening};
 use crate::proxy::identity::{ByContent, Identity};
 use crate::proxy::keeper::Keeper;
+use crate::proxy::known::Key;
+use crate::proxy::speech::Speech;
 use crate::service::core::error::Result;
+use crate::service::core::page::PageRequest;
 use crate::service::core::tenant::Tenant;
+use crate::service::path::entries::{EntryQuery, EntryView};
+
+/// Entries that are read to know how far a stored conversation had got.
+const NEWEST: i64 = 512;
 
 impl Keeper {
     /// Returns true if the request has the conversation's key and is none of its requests: the form of its answer is a title's,
@@ -25,7 +33,8 @@ impl Keeper {
     /// Returns true if this is known to be a conversation of its own, under another system prompt than the one with tools.
     fn is_kept_apart(&self, tenant: Tenant, identity: &Identity, by: &ByContent, conversation: &Conversation) -> bool {
         let key = (tenant, identity.external_id.clone());
-        !self.trails.has_tools(tenant, by) && self.branches.with(&key, |branches| branches.know(&conversation.speech))
+        !self.trails.has_tools(tenant, by)
+            && self.branches.with(&key, |branches| branches.seems_known(&conversation.speech))
     }
 
     /// The same identity; where the conversation has no tools and the one that begins so has, that of the one beside it.
@@ -47,9 +56,9 @@ impl Keeper {
         let identity = self.apart(tenant, &identity, conversation);
         let Some(by) = &identity.content else { return Ok(identity) };
         let (key, speech) = ((tenant, identity.external_id.clone()), &conversation.speech);
-        let stored = match self.branches.with(&key, |branches| branches.know(speech)) {
+        let stored = match self.branches.with(&key, |branches| branches.knows(speech)) {
             true => None,
-            false => self.stored(tenant, &identity, by, conversation).await?,
+            false => self.found(tenant, &key, &identity, by, conversation).await?,
         };
         let name = self.branches.with(&key, |branches| branches.place(&identity, speech, stored));
         self.trails.keeps(tenant, by, conversation, &name);
@@ -70,6 +79,44 @@ impl Keeper {
         Some(identity.called(name))
     }
 
+    /// The name under which the conversation is stored, if it has one of its own. What is stored there, or else under its
+    /// identity, is remembered again where this process knows nothing of it.
+    async fn found(
+        &self,
+        tenant: Tenant,
+        key: &Key,
+        identity: &Identity,
+        by: &ByContent,
+        conversation: &Conversation,
+    ) -> Result<Option<String>> {
+        let stored = self.stored(tenant, identity, by, conversation).await?;
+        let name = stored.as_ref().unwrap_or(&identity.external_id);
+        let is_known = self.branches.with(key, |branches| branches.holds(name));
+        let is_there = async || self.services.sessions.names_known(tenant, std::slice::from_ref(name)).await;
+        if !is_known && is_there().await?.contains(name) {
+            let speech = self.said_in(tenant, name).await?;
+            self.branches.with(key, |branches| branches.remember(name.clone(), &speech));
+        }
+        Ok(stored)
+    }
+
+    /// The newest of what was said in a session.
+    async fn said_in(&self, tenant: Tenant, name: &str) -> Result<Speech> {
+        let session = self.services.sessions.session_named(tenant, name, Default::default()).await?;
+        let count = self.services.queries.session(tenant, session).await?.entry_count;
+        let from = count.saturating_sub(NEWEST);
+        let page = PageRequest { limit: NEWEST, after: (from > 0).then(|| (from - 1).to_string()) };
+        let entries = self.services.queries.entries(tenant, session, EntryQuery::default(), page).await?;
+        if entries.next_cursor.is_some() {
+            // They are too large to be read for this.
+            return Ok(Speech::default());
+        }
+        let message = |entry: &EntryView| format::read_message(entry.source_format, entry.item.get()).ok().flatten();
+        let messages = || entries.items.iter().filter(|entry| entry.kind == "message").map(message);
+        let behind = if from > 0 { 0 } else { Opening::of_messages(messages(), Fixed::default()).1 };
+        Ok(Speech::of_stored(messages(), behind, from > 0))
+    }
+
     /// The name under which the conversation is stored where that is another one than its identity's: it departed from
     /// another conversation, an older version named it, or its client has changed its beginning.
     async fn stored(
@@ -80,7 +127,7 @@ impl Keeper {
         conversation: &Conversation,
     ) -> Result<Option<String>> {
         let mut names: Vec<String> =
-            conversation.speech.places().iter().map(|place| identity.beside(place).external_id).collect();
+            conversation.speech.telling().map(|place| identity.beside(&place.recent).external_id).collect();
         names.extend([identity.external_id.clone(), by.before.clone()]);
         let known = self.services.sessions.names_known(tenant, &names).await?;
         let first = names.into_iter().find(|name| known.contains(name));

@@ -274,3 +274,113 @@ async fn an_edit_of_the_first_question_begins_another_conversation() {
         assert_eq!(different(names), 2, "{path}");
     }
 }
+
+/// Two turns of `who`: what is said and answered there, with `*` for its name.
+fn talk(who: &str, turns: &[[&str; 2]], count: usize) -> Vec<Value> {
+    let texts: Vec<String> = turns.iter().flatten().take(2 * count + 1).map(|text| text.replace('*', who)).collect();
+    chat(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Customers of one product, all greeted alike: what each was answered tells them apart, and what they said before.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_says_the_same_and_hears_something_else_is_another_conversation() {
+    const GREETED: [&str; 2] = ["Hi", "How can I help?"];
+    let go_on = ["continue", "Done."];
+    let kinds: [[[&str; 2]; 6]; 6] = [
+        [GREETED, ["My order?", "* is sent."], ["When?", "Soon, *."], ["Thanks", "*!"], ["Bye", "Bye *."], go_on],
+        [GREETED, go_on, ["go on", "* found"], go_on, go_on, go_on],
+        [GREETED, ["order *", "Found."], go_on, go_on, go_on, go_on],
+        [GREETED, go_on, go_on, ["order *", "Found *."], go_on, go_on],
+        [
+            GREETED,
+            ["続けて", "*です。"],
+            ["続けて", "はい。"],
+            ["続けて", "はい。"],
+            ["続けて", "はい。"],
+            ["次", "はい。"],
+        ],
+        [GREETED, ["weiter", "Gut, *."], ["und nun *?", "Gut."], ["weiter", "Gut."], ["weiter", "Gut."], ["*", "Gut."]],
+    ];
+    for (path, (tools, orders)) in PATHS
+        .into_iter()
+        .flat_map(|path| [(false, "abcabcabcabcabc"), (true, "aaabbcabcacb")].map(|order| (path, order)))
+    {
+        let stage = Stage::plain().await;
+        for (kind, turns) in kinds.iter().enumerate() {
+            let system = format!("Shop {}.", ["a", "b", "c", "d", "e", "f"][kind]);
+            let (mut counts, mut last) = ([0; 3], [const { String::new() }; 3]);
+            for who in orders.bytes().map(|who| usize::from(who - b'a')) {
+                counts[who] += 1;
+                let items = talk(["Ana", "Bo", "Cy"][who], turns, counts[who]);
+                last[who] = kept(&stage, path, &system, tools, &[items]).await.remove(0);
+            }
+            assert_eq!(different(last.to_vec()), 3, "{path} {kind} {tools}");
+            for who in 0..3 {
+                let said = talk(["Ana", "Bo", "Cy"][who], turns, counts[who]);
+                assert_eq!(stage.kept(&last[who]).await, said, "{path} {kind} {tools} {who}");
+            }
+        }
+    }
+}
+
+/// A client that leaves out of an answer what it once was, or of an old result what it said, has one conversation.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_a_client_writes_anew_are_the_same_conversation() {
+    for path in PATHS {
+        let stage = Stage::plain().await;
+        let request = |turns: usize| {
+            let mut items = chat(&["Port it.", "I will."]);
+            for turn in 0..turns {
+                let told = if turn + 1 == turns { "<think>Hm.</think>Step" } else { "Step" };
+                items.push(said("user", &format!("part {turn}")));
+                items.push(said("assistant", &format!("{told} {turn}")));
+            }
+            items.push(said("user", "next"));
+            items
+        };
+        let names = kept(&stage, path, "S", true, &(1..9).map(request).collect::<Vec<_>>()).await;
+        assert_eq!((different(names), sessions(&stage).await), (1, 1), "{path}");
+    }
+}
+
+/// What a process remembers may be gone: what is stored tells the conversations apart, whichever speaks first.
+#[tokio::test(flavor = "multi_thread")]
+async fn they_are_told_apart_behind_a_restart() {
+    let turns = [
+        ["Hi", "How can I help?"],
+        ["order", "Of *."],
+        ["which, *?", "The first."],
+        ["go on", "Done."],
+        ["go on", "Done."],
+        ["go on", "Done."],
+    ];
+    let mut stage = Stage::plain().await;
+    for (path, system) in PATHS.iter().zip(["Shop.", "Bank.", "School."]) {
+        let mut names = [const { Vec::new() }; 3];
+        let ask = async |stage: &Stage, who: usize, count: usize| {
+            let items = talk(["Ana", "Bo", "Cy"][who], &turns, count);
+            kept(stage, path, system, false, &[items]).await.remove(0)
+        };
+        for count in 1..4 {
+            names[0].push(ask(&stage, 0, count).await);
+            names[1].push(ask(&stage, 1, count).await);
+        }
+        let Stage { app, provider, client, _config } = stage;
+        let app = tokio::task::spawn_blocking(move || app.kill_and_restart()).await.unwrap();
+        stage = Stage { app, provider, client, _config };
+        // A third one comes, and the others go on.
+        for count in 2..5 {
+            names[2].push(ask(&stage, 2, count).await);
+            names[1].push(ask(&stage, 1, count + 1).await);
+            names[0].push(ask(&stage, 0, count + 1).await);
+        }
+        assert_eq!(different(names[0].clone()), 1, "{path}: {names:?}");
+        let last: Vec<String> = names.iter().map(|names| names.last().unwrap().clone()).collect();
+        assert_eq!(different(last.clone()), 3, "{path}: {names:?}");
+        assert_eq!(different(names[1][2..].to_vec()), 1, "{path}: {names:?}");
+        for (who, count) in [(0, 5), (1, 5), (2, 4)] {
+            let said = talk(["Ana", "Bo", "Cy"][who], &turns, count);
+            assert_eq!(stage.kept(&last[who]).await, said, "{path} {who}");
+        }
+    }
+}

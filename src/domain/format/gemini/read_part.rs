@@ -9,6 +9,7 @@ use super::fields::{self, held, kinds};
 use super::{MAX_OWN_NAME, media, opaque};
 use crate::domain::format::field::{array, object, required_string, string};
 use crate::domain::format::keys::{Object, fail, only, without};
+use crate::domain::format::outgoing;
 use crate::domain::model::item::ItemError;
 use crate::domain::model::message::{Block, CallKind, Role, ToolCall, ToolResult};
 
@@ -92,10 +93,10 @@ fn id_place(id: &str) -> Value {
     if id.is_empty() { Value::Null } else { "".into() }
 }
 
-/// Returns true if the API takes it as the name of a function.
+/// Returns true if the API takes it as the name of a function, which begins with a letter or an underscore.
 pub fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
-    !name.is_empty() && name.len() <= MAX_OWN_NAME && name.bytes().all(allowed)
+    outgoing::is_led(name) && name.len() <= MAX_OWN_NAME && name.bytes().all(allowed)
 }
 
 fn read_result(part: &Object, key: &str, at: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {

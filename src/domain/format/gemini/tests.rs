@@ -243,7 +243,7 @@ fn model_part() -> impl Strategy<Value = Value> {
         Just(json!({"codeExecutionResult": {"outcome": "OUTCOME_OK"}})),
         Just(json!({"toolCall": {"toolType": "GOOGLE_SEARCH", "args": {"q": 1}, "id": "t"}})),
         Just(json!({"future": {"x": 1}, "y": null})),
-        (id, "[a-z_.:]{1,9}", prop::option::of(Just(json!({"k": [1, "x"], "n": null}))), signature).prop_map(
+        (id, "[a-z_][a-z_.:]{0,8}", prop::option::of(Just(json!({"k": [1, "x"], "n": null}))), signature).prop_map(
             |(id, name, args, signature)| {
                 let mut part = json!({"functionCall": {"name": name, "willContinue": false}});
                 for (key, value) in [("id", id.map(Value::from)), ("args", args)] {

@@ -135,7 +135,7 @@ fn sent_name(name: &str, is_own: bool) -> String {
     if is_name(name) && (is_own || name.len() <= MAX_NAME) {
         return name.to_owned();
     }
-    outgoing::word(name, MAX_NAME).into_owned()
+    outgoing::led_word(name, MAX_NAME).into_owned()
 }
 
 fn write_result(result: &ToolResult, names: &mut CallNames<'_>, notes: &mut Notes<'_>) -> Value {

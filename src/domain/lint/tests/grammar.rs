@@ -54,7 +54,7 @@ fn id() -> Strategy1 {
 }
 
 fn name() -> Strategy1 {
-    one_of(json!(["read", "read", "my.tool", "n".repeat(70), "a b", "n".repeat(130), "1st", "\u{e000}"]))
+    one_of(json!(["read", "read", "my.tool", "n".repeat(70), "a b", "n".repeat(130), "1st", ".x", "-x", "\u{e000}"]))
 }
 
 fn arguments() -> Strategy1 {
