@@ -89,8 +89,8 @@ impl Speech {
     /// Of items, of which the first `behind` lead up to the first answer.
     pub fn of(format: Format, items: &[Box<RawValue>], behind: usize) -> Speech {
         let from = items.len().saturating_sub(MOST_ITEMS);
-        let message = |raw: &Box<RawValue>| format::accept(format, raw.get()).ok().and_then(|item| item.message);
-        Speech::of_stored(items.iter().skip(from).map(message), behind.saturating_sub(from), from > 0)
+        let messages = items.iter().skip(from).map(|raw| format::accept(format, raw.get()).ok()?.message);
+        Speech::of_stored(messages, behind.saturating_sub(from), from > 0)
     }
 
     /// Of the newest messages, of which the first `behind` lead up to the first answer; `is_cut`: there are more before them.
