@@ -32,13 +32,14 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use self::link::{Link, LinkError};
+use self::note_code::NoteCode;
 use self::write::{Note, Piece};
 use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::json;
-use crate::domain::model::message::Message;
+use crate::domain::model::message::{Message, Role};
 use crate::domain::model::user_text::named;
 
 pub use foreign::accept;
@@ -170,10 +171,20 @@ pub fn with_names<'p, 'a>(format: Format, pieces: &'p [Piece<'a>]) -> Cow<'p, [P
     Cow::Owned(all)
 }
 
+/// Says that a message goes without the name that it came with.
+fn name_dropped(piece: &Piece<'_>) -> Option<Note> {
+    let Piece::Message { entry: Some(entry), message } = piece else { return None };
+    let name = message.name().filter(|_| message.role != Role::User)?;
+    Some(Note::new(NoteCode::NameDropped, Some(*entry), format!("the name {name:?} has no field in the format")))
+}
+
 /// The JSON texts of the target's messages, in order. `pieces` come from [`crate::domain::context::pairing::pieces`] for the same
 /// format; what the format can't say is added to `notes`.
 pub fn write(format: Format, pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     let pieces = &*with_names(format, pieces);
+    if format != Format::OpenaiChat {
+        notes.extend(pieces.iter().filter_map(name_dropped));
+    }
     match format {
         Format::Native => native::write(pieces, notes),
         Format::OpenaiChat => openai_chat::write(pieces, notes),

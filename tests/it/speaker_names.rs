@@ -49,3 +49,23 @@ async fn names_stand_before_the_words_in_every_format_and_only_once() {
         assert!(!kept["messages"].to_string().contains("Bo: "), "{format}");
     }
 }
+
+/// The words of the agent and of the system stay as they are; that their names are gone is said.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_no_format_has_room_for_is_noted() {
+    let app = App::fresh(&[]);
+    let session = app.session(json!({})).await;
+    let items = json!([
+        {"role": "user", "name": "Ana", "content": "Plan it."},
+        {"role": "assistant", "name": "Planer", "content": "Erst messen."},
+        {"role": "user", "content": "Und dann?"},
+        {"role": "assistant", "name": "审核", "content": "再看一遍。"}
+    ]);
+    app.put(&format!("{session}/transcript"), json!({"format": "openai_chat", "items": items})).await.expect(200);
+    for (format, noted) in [("anthropic", 2), ("openai_responses", 2), ("gemini", 2), ("openai_chat", 0)] {
+        let context = app.get(&format!("{session}/context?format={format}")).await.expect(200);
+        let notes = context["conversion_notes"].as_array().unwrap();
+        assert_eq!(notes.iter().filter(|note| note["code"] == "name_dropped").count(), noted, "{format}: {notes:?}");
+        assert!(context["messages"].to_string().contains("Erst messen."), "{format}");
+    }
+}

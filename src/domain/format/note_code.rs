@@ -108,6 +108,9 @@ pub enum NoteCode {
     DuplicateItemDropped,
     /// A pi entry hangs under the entry that is shown before it.
     ParentChanged,
+    /// The name of whoever speaks is left out: the format has no field for it, and it is no user's, whose words it would
+    /// stand before.
+    NameDropped,
     /// Tasks begin with their number, as `chaptering_trigger` has it.
     TasksNumbered,
 }
