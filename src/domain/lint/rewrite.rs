@@ -136,6 +136,7 @@ pub(super) fn code(note: &Note) -> Option<ViolationCode> {
         | NoteCode::ThinkingAfterCompaction
         | NoteCode::ThinkingStripped
         | NoteCode::ReasoningByReference
+        | NoteCode::NameDropped
         | NoteCode::TasksNumbered => return None,
     })
 }

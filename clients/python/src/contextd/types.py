@@ -300,7 +300,7 @@ class Appended(TypedDict):
     warnings: list[Warning]
 
 
-NoteCode: TypeAlias = Literal["orphan_result_dropped", "duplicate_result_dropped", "synthetic_result", "result_moved", "messages_merged", "call_id_renamed", "tool_name_renamed", "arguments_wrapped", "error_flag_dropped", "result_media_moved", "server_tool_as_text", "server_tool_unpaired", "missing_link", "thinking_dropped", "thinking_of_other_model", "thinking_missing", "thinking_after_compaction", "thinking_stripped", "signature_placeholder", "reasoning_unpaired", "reasoning_by_reference", "media_dropped", "image_dropped", "document_dropped", "document_as_link", "document_as_text", "raw_dropped", "raw_block_dropped", "provider_compaction_dropped", "provider_compaction_as_text", "empty_text_dropped", "empty_message_dropped", "response_fields_removed", "trailing_space_trimmed", "system_as_user", "user_message_inserted", "half_character_replaced", "cache_marks_removed", "item_repaired", "item_unreadable", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "parent_changed", "tasks_numbered"]
+NoteCode: TypeAlias = Literal["orphan_result_dropped", "duplicate_result_dropped", "synthetic_result", "result_moved", "messages_merged", "call_id_renamed", "tool_name_renamed", "arguments_wrapped", "error_flag_dropped", "result_media_moved", "server_tool_as_text", "server_tool_unpaired", "missing_link", "thinking_dropped", "thinking_of_other_model", "thinking_missing", "thinking_after_compaction", "thinking_stripped", "signature_placeholder", "reasoning_unpaired", "reasoning_by_reference", "media_dropped", "image_dropped", "document_dropped", "document_as_link", "document_as_text", "raw_dropped", "raw_block_dropped", "provider_compaction_dropped", "provider_compaction_as_text", "empty_text_dropped", "empty_message_dropped", "response_fields_removed", "trailing_space_trimmed", "system_as_user", "user_message_inserted", "half_character_replaced", "cache_marks_removed", "item_repaired", "item_unreadable", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "parent_changed", "name_dropped", "tasks_numbered"]
 """Codes of `conversion_notes`: what a context says otherwise than the stored items do.
 Later versions may add some: `detail` says in words what an unknown one means.
 
@@ -348,6 +348,7 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `item_id_removed`: An item goes without its id: an earlier one has it, or the provider takes none such (its form, its length).
 - `duplicate_item_dropped`: An item is left out: an earlier one has its id, and it needs one.
 - `parent_changed`: A pi entry hangs under the entry that is shown before it.
+- `name_dropped`: The name of whoever speaks is left out: the format has no field for it, and it is no user's, whose words it would stand before.
 - `tasks_numbered`: Tasks begin with their number, as `chaptering_trigger` has it."""
 
 
