@@ -149,6 +149,16 @@ fn named_in(format: Format, message: &Message) -> Option<Message> {
     if format == Format::OpenaiChat { None } else { named(message) }
 }
 
+/// Says which messages go without the name that they came with.
+pub fn names_dropped(format: Format, pieces: &[Piece<'_>]) -> Vec<Note> {
+    let note = |piece: &Piece<'_>| {
+        let Piece::Message { entry: Some(entry), message } = piece else { return None };
+        let name = message.name().filter(|_| message.role != Role::User && format != Format::OpenaiChat)?;
+        Some(Note::new(NoteCode::NameDropped, Some(*entry), format!("the format has no field for the name {name:?}")))
+    };
+    pieces.iter().filter_map(note).collect()
+}
+
 /// The pieces as formats have them that have no field for the name of who speaks.
 pub fn with_names<'p, 'a>(format: Format, pieces: &'p [Piece<'a>]) -> Cow<'p, [Piece<'a>]> {
     let with_name = |piece: &Piece<'a>| match piece {
@@ -171,20 +181,10 @@ pub fn with_names<'p, 'a>(format: Format, pieces: &'p [Piece<'a>]) -> Cow<'p, [P
     Cow::Owned(all)
 }
 
-/// Says that a message goes without the name that it came with.
-fn name_dropped(piece: &Piece<'_>) -> Option<Note> {
-    let Piece::Message { entry: Some(entry), message } = piece else { return None };
-    let name = message.name().filter(|_| message.role != Role::User)?;
-    Some(Note::new(NoteCode::NameDropped, Some(*entry), format!("the name {name:?} has no field in the format")))
-}
-
 /// The JSON texts of the target's messages, in order. `pieces` come from [`crate::domain::context::pairing::pieces`] for the same
 /// format; what the format can't say is added to `notes`.
 pub fn write(format: Format, pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     let pieces = &*with_names(format, pieces);
-    if format != Format::OpenaiChat {
-        notes.extend(pieces.iter().filter_map(name_dropped));
-    }
     match format {
         Format::Native => native::write(pieces, notes),
         Format::OpenaiChat => openai_chat::write(pieces, notes),

@@ -420,6 +420,7 @@ fn write(
     led.retain(|entry| !stayed.contains(entry));
     let changes = thinking::Changes { model_since: how.model_since, shortened: shortened(view) };
     thinking::settle(&mut pieces, &loaded.heads, policy, format, &changes, &mut notes);
+    notes.extend(format::names_dropped(format, &pieces));
     let pieces = format::with_names(format, &pieces);
     let messages = match format {
         Format::Anthropic => {

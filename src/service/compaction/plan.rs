@@ -18,7 +18,7 @@ use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::record::given;
-use crate::domain::settings::{OnUpstreamFailure, Settings};
+use crate::domain::settings::{OnUpstreamFailure, Preset, Settings};
 use crate::domain::tokens::accounting::{FillState, fill_state, is_ahead_due};
 use crate::domain::tokens::prices::SessionPrices;
 use crate::service::compaction::given::given_with;
@@ -309,6 +309,16 @@ impl PlannedCompaction {
     /// Returns true if the originals are summarised again where there is a summary.
     pub(super) fn afresh(&self) -> bool {
         !self.settings.iterative && self.loaded.newest.is_some()
+    }
+
+    /// Returns true if what becomes of results is left to the service: whoever chose a strategy, a preset or a target, or
+    /// brings the summary, gets what that says.
+    pub(super) fn spares_results(&self) -> bool {
+        self.strategy == Strategy::Auto
+            && self.settings.preset == Preset::Auto
+            && self.settings.target_tokens.is_none()
+            && self.request.summary.is_none()
+            && self.request.first_kept_entry_id.is_none()
     }
 
     pub(super) fn prunes(&self) -> bool {

@@ -23,7 +23,6 @@ use crate::domain::redaction::Redaction;
 use crate::domain::summary::files::FileTable;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::compaction::read::prune_candidates::{PruneCandidate, PruneCandidates};
-use crate::service::compaction::read::spare::spares;
 use crate::service::compaction::records::Records;
 use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
@@ -123,7 +122,7 @@ impl ViewReading {
             pruner: Pruner::new(&planned.settings),
             redaction: Redaction::of(&planned.settings.redact),
             brief: HashMap::new(),
-            tells_briefly: spares(&planned),
+            tells_briefly: planned.spares_results(),
             path: Vec::new(),
             offers: None,
             records: Records::on(&planned.loaded),

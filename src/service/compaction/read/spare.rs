@@ -8,8 +8,6 @@ use crate::domain::compaction::strategy::record_aim;
 use crate::domain::context::elision;
 use crate::domain::context::view::ViewItem;
 use crate::domain::model::compaction::{ElidedPart, Elision};
-use crate::domain::model::strategy::Strategy;
-use crate::domain::settings::Preset;
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::read::elide::ProposedElisions;
 use crate::service::compaction::read::outline::{RECORD_FRAME, before_red, kept_tokens, least_record, shown_entries};
@@ -17,7 +15,7 @@ use crate::service::compaction::read::outline::{RECORD_FRAME, before_red, kept_t
 /// Results behind the agent's last answer: nobody has read them yet.
 pub(super) fn unread_results(planned: &PlannedCompaction) -> SparedResults {
     let mut unread = SparedResults::new();
-    if !spares(planned) {
+    if !planned.spares_results() {
         return unread;
     }
     for item in planned.loaded.view().iter().rev() {
@@ -40,7 +38,7 @@ pub(super) fn roomy_results(
     plan: Option<&Plan>,
 ) -> SparedResults {
     let mut spared = SparedResults::new();
-    if !spares(planned) {
+    if !planned.spares_results() {
         return spared;
     }
     let mut room = room(planned, elided, plan);
@@ -60,16 +58,6 @@ pub(super) fn roomy_results(
         }
     }
     spared
-}
-
-/// Whoever chose a strategy, a preset or a target, or brings the summary, gets what that says.
-pub(super) fn spares(planned: &PlannedCompaction) -> bool {
-    let request = &planned.request;
-    planned.strategy == Strategy::Auto
-        && planned.settings.preset == Preset::Auto
-        && planned.settings.target_tokens.is_none()
-        && request.summary.is_none()
-        && request.first_kept_entry_id.is_none()
 }
 
 /// Estimated tokens that the target leaves for results.
