@@ -37,6 +37,26 @@ struct Branch {
     is_to_part: bool,
 }
 
+impl Branch {
+    /// A conversation that has got so far, before it is known where it is kept.
+    fn at(speech: &Speech) -> Option<Branch> {
+        let mut places = speech.places().iter().copied();
+        Some(Branch {
+            end: speech.end()?,
+            place: places.next()?,
+            before: places.next(),
+            name: String::new(),
+            is_replaced: false,
+            has_departed: false,
+            is_to_part: false,
+        })
+    }
+
+    fn named(self, name: String) -> Branch {
+        Branch { name, ..self }
+    }
+}
+
 impl Branches {
     /// Where the conversation is kept that this goes on from, if it needs no other place.
     pub fn goes_on_in(&self, speech: &Speech) -> Option<String> {
@@ -62,25 +82,13 @@ impl Branches {
     /// Where a conversation is kept that says this by now. `base` is where the first of them is, and `stored` where this one
     /// was found, if nothing of it is remembered.
     pub fn place(&mut self, base: &Identity, speech: &Speech, stored: Option<String>) -> String {
-        let mut places = speech.places().iter().copied();
-        let (Some(end), Some(place), before) = (speech.end(), places.next(), places.next()) else {
-            return stored.unwrap_or_else(|| base.external_id.clone());
-        };
-        let own = base.beside(&place.recent).external_id;
-        let new = |name: String| Branch {
-            end,
-            place,
-            before,
-            name,
-            is_replaced: false,
-            has_departed: false,
-            is_to_part: false,
-        };
+        let Some(new) = Branch::at(speech) else { return stored.unwrap_or_else(|| base.external_id.clone()) };
+        let own = base.beside(&new.place.recent).external_id;
         let branch = match (self.going_on(speech), self.edited(speech, stored.as_deref())) {
             (Some(at), _) => self.taken_up(at, own, new),
             (None, Some(at)) => self.replaced(at, own, new),
-            (None, None) if self.0.is_empty() => new(stored.unwrap_or_else(|| base.external_id.clone())),
-            (None, None) => new(stored.unwrap_or(own)),
+            (None, None) if self.0.is_empty() => new.named(stored.unwrap_or_else(|| base.external_id.clone())),
+            (None, None) => new.named(stored.unwrap_or(own)),
         };
         let name = branch.name.clone();
         self.0.push(branch);
@@ -92,19 +100,8 @@ impl Branches {
 
     /// Takes in how far a conversation had got that is kept under this name.
     pub fn remember(&mut self, name: String, speech: &Speech) {
-        let mut places = speech.places().iter().copied();
-        if let (Some(end), Some(place), before) = (speech.end(), places.next(), places.next())
-            && !self.holds(&name)
-        {
-            self.0.push(Branch {
-                end,
-                place,
-                before,
-                name,
-                is_replaced: false,
-                has_departed: false,
-                is_to_part: false,
-            });
+        if !self.holds(&name) {
+            self.0.extend(Branch::at(speech).map(|branch| branch.named(name)));
         }
     }
 
@@ -135,7 +132,7 @@ impl Branches {
 
     /// Goes on with a branch. Where another one has replaced it meanwhile there are two, and the one that has departed gets a
     /// place of its own, as soon as it says something.
-    fn taken_up(&mut self, at: usize, own: String, new: impl FnOnce(String) -> Branch) -> Branch {
+    fn taken_up(&mut self, at: usize, own: String, new: Branch) -> Branch {
         let taken = self.0.remove(at);
         if taken.is_to_part || taken.is_replaced && taken.has_departed {
             return self.parted(taken.name, own, new);
@@ -143,26 +140,26 @@ impl Branches {
         if taken.is_replaced {
             let others = self.0.iter_mut().filter(|other| other.name == taken.name && !other.is_replaced);
             others.for_each(|other| other.is_to_part = true);
-            return new(taken.name);
+            return new.named(taken.name);
         }
-        Branch { has_departed: taken.has_departed, ..new(taken.name) }
+        Branch { has_departed: taken.has_departed, ..new.named(taken.name) }
     }
 
     /// Says the end of a branch otherwise.
-    fn replaced(&mut self, at: usize, own: String, new: impl FnOnce(String) -> Branch) -> Branch {
-        let Some(branch) = self.0.get_mut(at) else { return new(own) };
+    fn replaced(&mut self, at: usize, own: String, new: Branch) -> Branch {
+        let Some(branch) = self.0.get_mut(at) else { return new.named(own) };
         branch.is_replaced = true;
         match (branch.is_to_part, branch.name.clone()) {
             (true, name) => self.parted(name, own, new),
-            (false, name) => Branch { has_departed: true, ..new(name) },
+            (false, name) => Branch { has_departed: true, ..new.named(name) },
         }
     }
 
     /// Gives a conversation the place of its own, unless all that it says was said where that place is another's.
-    fn parted(&self, shared: String, own: String, new: impl FnOnce(String) -> Branch) -> Branch {
+    fn parted(&self, shared: String, own: String, new: Branch) -> Branch {
         match self.holds(&own) {
-            true => Branch { is_to_part: true, ..new(shared) },
-            false => new(own),
+            true => Branch { is_to_part: true, ..new.named(shared) },
+            false => new.named(own),
         }
     }
 }

@@ -123,13 +123,8 @@ impl Speech {
         Some(End { newest: newest.next()?, before: newest.next() })
     }
 
-    /// The place of a message, the newest that is like it.
-    pub fn place_of(&self, key: &TextKey) -> Option<usize> {
-        self.behind().iter().rposition(|one| one.key == *key)
-    }
-
     pub fn holds(&self, key: &TextKey) -> bool {
-        self.place_of(key).is_some()
+        self.behind().iter().any(|one| one.key == *key)
     }
 
     /// The newest words of the user's own, wherever they stand.

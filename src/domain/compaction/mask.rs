@@ -140,7 +140,7 @@ fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryMeta]) -> Vec<Maskabl
                 name: names.get(call_id).copied(),
                 original_tokens: result.tokens,
                 shown_tokens: earlier.map_or(result.tokens, |elision| elision.tokens_after),
-                marked: earlier.is_some_and(|elision| is_marked(elision)),
+                marked: earlier.copied().is_some_and(is_marked),
                 ambiguous: ids.get(call_id).is_some_and(|count| *count > 1),
             });
         }

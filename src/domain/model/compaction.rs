@@ -83,7 +83,8 @@ pub struct Elision {
     /// `duplicate`: the call whose result says the same. `truncate`: how many characters of head and tail stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
-    // With `mask` of arguments: of the JSON of each list. With that of a result: not even its size is told. `drop` of words takes the thinking before them.
+    // With `mask` of arguments: of the JSON of each list. With that of a result: not even its size is told. `drop` of words
+    // takes the thinking before them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_chars: Option<(u32, u32)>,
     /// `replace`: what a hook shows in its place.

@@ -30,7 +30,7 @@ pub fn brief_result(tool: &str, text: &str, room: usize) -> Option<String> {
             first.join("\n")
         }
     };
-    (!said.is_empty()).then(|| shortened(&said, room, 0).to_string())
+    (!said.is_empty()).then(|| shortened(&said, room, 0))
 }
 
 /// Data in one line, what the whole has by itself first.

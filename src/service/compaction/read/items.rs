@@ -207,6 +207,7 @@ impl ViewReading {
         let cut = self.prune(index, &message);
         // Kept messages and the running request stay as they were said; records and summarisers get no secret.
         self.redaction.redact_message(&mut message, None);
+        self.tell_briefly(index, &message);
         let Some(plan) = planned.replaces() else { return Ok(()) };
         if self.told.contains(&index) {
             strip(&mut message);
@@ -260,10 +261,6 @@ impl ViewReading {
                 offers.add(&PruneItem { text: &self.redaction.redact(&text, None), ..item });
             }
             cut.extend(self.pruner.add(&item));
-            if self.tells_briefly && known.tokens > BRIEF_FROM && !item.already_elided && !item.ambiguous {
-                let brief = brief_result(item.name, &self.redaction.redact(&text, None), BRIEF_ROOM);
-                self.brief.extend(brief.map(|brief| ((head.id, known.call_id.clone()), brief)));
-            }
         }
         let ids = occurrences(message.tool_calls().map(|call| call.id.as_str()));
         for call in message.tool_calls() {
@@ -276,6 +273,26 @@ impl ViewReading {
             }));
         }
         cut
+    }
+
+    /// Notes what the results of a redacted message say in brief, but for those that are shown shorter already.
+    fn tell_briefly(&mut self, index: usize, message: &Message) {
+        let (Some(elided), Some(head)) = (self.traffic.get(&index), self.planned.loaded.heads.get(index)) else {
+            return;
+        };
+        if !self.tells_briefly {
+            return;
+        }
+        let elided: HashSet<(ElidedPart, &str)> = elided.iter().map(|one| (one.0, one.1.as_str())).collect();
+        for (result, known) in message.tool_results().zip(&head.shape.results) {
+            let is_text = result.content.iter().all(|block| matches!(block, Block::Text { .. }));
+            let is_elided = elided.contains(&(ElidedPart::Result, known.call_id.as_str()));
+            if is_text && known.tokens > BRIEF_FROM && !is_elided {
+                let name = self.names.get(&result.tool_call_id).map(String::as_str).unwrap_or_default();
+                let brief = brief_result(name, &result.plain_text(), BRIEF_ROOM);
+                self.brief.extend(brief.map(|brief| ((head.id, known.call_id.clone()), brief)));
+            }
+        }
     }
 
     /// The largest result that pruning cuts.
