@@ -49,7 +49,8 @@ pub struct Settings {
     pub yellow_at: f64,
     /// Utilisation (0-1) from which the state is red; `null`: red is `tokens > context_window - reserve_tokens`.
     pub red_at: Option<f64>,
-    /// Utilisation (0-1) from which a candidate is prepared ahead; `null` turns it off.
+    /// Utilisation (0-1) from which a candidate is prepared ahead; system prompt and tools move it nearer to red. `null`
+    /// turns it off.
     pub ahead_at: Option<f64>,
     /// Utilisation (0-1) from which a compaction may start before red, where it pays: where carrying what it would leave
     /// out has cost the calls since the last one as much as it costs itself, at the prices of the session's model. `null`

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::drill_support::*;
+use crate::patience::eventually;
 
 /// What a provider with these ways would say of a context.
 #[derive(Clone, Copy)]
@@ -198,4 +199,66 @@ async fn what_was_never_posted_is_in_every_figure() {
     let line = app.get(&format!("{session}/timeline")).await.expect(200);
     let last = line["points"].as_array().unwrap().last().unwrap();
     assert_eq!((&last["tokens"], &last["breakdown"]), (&after["tokens"], &after["breakdown"]));
+}
+
+/// An agent with tools whose system prompt and tools, never posted, take much of a small window: every compaction has to gain
+/// more than a turn, and one and a half on the average, though a turn is a quarter of all that the conversation can have.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_never_posted_leaves_room_for_more_than_a_turn() {
+    let app = App::shared();
+    for (window, unposted) in [(16_000, 5_000.0), (16_000, 2_500.0), (32_000, 16_000.0)] {
+        let bill = Bill { unposted, factor: 1.0 };
+        let session = app.session(json!({"settings": {"context_window": window}})).await;
+        let post = async |items: Value, usage: Value| {
+            let mut body = json!({"format": "openai_chat", "items": items});
+            if !usage.is_null() {
+                body["usage"] = usage;
+            }
+            let appended = app.post(&format!("{session}/entries"), body).await.expect(201);
+            // The agent's model takes long enough for what is made or prepared in the background.
+            let is_at_rest = |one: &Value| !["queued", "running"].contains(&one["status"].as_str().unwrap());
+            eventually("no compaction is being made", async || {
+                let compactions = all(app, &format!("{session}/compactions")).await;
+                compactions.iter().all(|one| is_at_rest(one) || one["prepared"] == true).then_some(())
+            })
+            .await;
+            appended["snapshot"]["tokens"].as_u64().unwrap()
+        };
+        let mut first = 0;
+        for n in 0..24 {
+            let before = snapshot(app, &session).await["tokens"].as_u64().unwrap();
+            post(json!([{"role": "user", "content": format!("{} {}", asked(n), words(n, 12))}]), Value::Null).await;
+            for step in 0..2 {
+                let id = format!("c{n}_{step}");
+                let usage = bill.of(app, &context(app, &session, "openai_chat").await).await;
+                let called = json!({"role": "assistant", "content": format!("I look at part {step} of step {n}."),
+                    "tool_calls": [{"id": id, "type": "function", "function":
+                        {"name": "read_file", "arguments": json!({"file_path": format!("src/m{n}_{step}.rs")}).to_string()}}]});
+                post(json!([called]), json!({"prompt_tokens": usage, "completion_tokens": 40})).await;
+                post(json!([{"role": "tool", "tool_call_id": id, "content": words(2 * n + step, 100)}]), Value::Null)
+                    .await;
+            }
+            let usage = bill.of(app, &context(app, &session, "openai_chat").await).await;
+            let said =
+                json!({"role": "assistant", "content": format!("Step {n} is looked at. {}", words(n + 900, 25))});
+            let now = post(json!([said]), json!({"prompt_tokens": usage, "completion_tokens": 120})).await;
+            if n == 1 {
+                first = now - before;
+            }
+        }
+        assert!(first > 900, "a turn of {first} tokens");
+        let mut landed = all(app, &format!("{session}/compactions")).await;
+        landed.retain(|one| one["status"] == "succeeded");
+        landed.sort_by_key(|one| one["finished_at"].as_str().unwrap().to_owned());
+        let size = |one: &Value, field: &str| one["result"][field].as_u64().unwrap();
+        let gaps: Vec<u64> = landed
+            .windows(2)
+            .map(|pair| size(&pair[1], "tokens_before").saturating_sub(size(&pair[0], "tokens_after")))
+            .collect();
+        println!("{window}, {unposted}: a turn of {first}, {gaps:?} between compactions");
+        assert!(gaps.len() >= 3, "too few to tell: {gaps:?}");
+        assert!(gaps.iter().all(|gap| *gap > first), "a turn of {first}, between compactions {gaps:?}");
+        let mean = gaps.iter().sum::<u64>() / gaps.len() as u64;
+        assert!(mean * 2 >= first * 3, "a turn of {first}, between compactions {gaps:?}");
+    }
 }

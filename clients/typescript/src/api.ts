@@ -1399,7 +1399,7 @@ export interface SetLabel {
 export interface Settings {
   /** Names of agents: what a user's message says that came with one of them as its `name` is that agent's, not the user's. */
   agents: string[];
-  /** Utilisation (0-1) from which a compaction is prepared ahead. Null: never. */
+  /** Utilisation (0-1) from which a compaction is prepared ahead; system prompt and tools move it nearer to red. Null: never. */
   ahead_at?: number | null;
   /** The first message that the user wrote stays verbatim. */
   anchor_first_user: boolean;
@@ -2220,7 +2220,7 @@ export interface SettingsPatch {
   yellow_at?: number;
   /** Utilisation (0-1) from which the state is red. Null: red is more than `context_window - reserve_tokens`. Default: `0.8`. */
   red_at?: number | null;
-  /** Utilisation (0-1) from which a compaction is prepared ahead. Null: never. Default: `0.7`. */
+  /** Utilisation (0-1) from which a compaction is prepared ahead; system prompt and tools move it nearer to red. Null: never. Default: `0.7`. */
   ahead_at?: number | null;
   /** Utilisation (0-1) from which a compaction may start before red, as soon as it pays: when reading what it would leave out has cost the calls since the last one as much as it costs itself, at the prices of the session's model. Null: red alone starts one. Default: `null`. */
   pays_at?: number | null;

@@ -10,7 +10,7 @@ use crate::domain::model::json::is_default;
 use crate::domain::settings::{Estimator, Settings};
 
 pub use super::marks::UsageMark;
-pub use super::snapshot::{Breakdown, ChapterTask, FillState, Snapshot, Source, fill_state, is_ahead_due, red_tokens};
+pub use super::snapshot::{Breakdown, ChapterTask, FillState, Snapshot, Source, fill_state, red_tokens};
 
 /// Running totals of the leaf's path and of the view before its newest compaction, in estimated tokens. Every append
 /// stores it, so that what says nothing is left out.
@@ -229,6 +229,17 @@ impl Account {
     /// The context is larger than the window.
     pub fn exceeds_window(&self, settings: &Settings) -> bool {
         self.tokens(settings.estimator).0 > u64::from(settings.context_window)
+    }
+
+    /// Returns true if the context is due for a compaction that is prepared ahead of red. The distance of that mark to red
+    /// shrinks with the room that system prompt and tools leave for the conversation: what is prepared too far before red
+    /// would, when it is committed, leave a context for which the next one is prepared at once.
+    pub fn is_ahead_due(&self, settings: &Settings) -> bool {
+        let Some(ahead_at) = settings.ahead_at else { return false };
+        let (red, overhead) = (red_tokens(settings), self.overhead(settings.estimator) as f64);
+        let distance = red - ahead_at * f64::from(settings.usable());
+        let mark = red - distance * (1.0 - overhead / red).max(0.0);
+        self.tokens(settings.estimator).0 as f64 >= mark
     }
 
     /// System prompt and tools alone, posted or not, are as large as the window.

@@ -115,12 +115,6 @@ pub fn fill_state(tokens: u64, settings: &Settings) -> FillState {
     }
 }
 
-/// Returns true if a context of this size is due for a summary prepared ahead of red.
-pub fn is_ahead_due(tokens: u64, settings: &Settings) -> bool {
-    let utilization = tokens as f64 / f64::from(settings.usable());
-    settings.ahead_at.is_some_and(|ahead_at| utilization >= ahead_at)
-}
-
 /// The size from which a context is red.
 pub fn red_tokens(settings: &Settings) -> f64 {
     (f64::from(settings.usable()) * settings.red_at.unwrap_or(1.0)).max(1.0)

@@ -19,7 +19,7 @@ use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::record::given;
 use crate::domain::settings::{OnUpstreamFailure, Preset, Settings};
-use crate::domain::tokens::accounting::{FillState, fill_state, is_ahead_due};
+use crate::domain::tokens::accounting::{FillState, fill_state};
 use crate::domain::tokens::prices::SessionPrices;
 use crate::service::compaction::given::given_with;
 use crate::service::compaction::job::{CompactRequest, Status, Trigger};
@@ -168,7 +168,7 @@ fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger
         if head.is_to_retell() {
             return Some(Reason::Superseded);
         }
-        let early = trigger == Trigger::Ahead && is_ahead_due(tokens, settings);
+        let early = trigger == Trigger::Ahead && account.is_ahead_due(settings);
         // Before red where it pays.
         let due = fill_state(tokens, settings) == FillState::Red || head.snapshot().should_compact;
         if !early && !due {

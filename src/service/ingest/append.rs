@@ -20,7 +20,7 @@ use crate::background::{FreeingLoad, LargeValue};
 use crate::domain::compaction::strategy::counts;
 use crate::domain::model::format::Format;
 use crate::domain::settings::Settings;
-use crate::domain::tokens::accounting::{FillState, Snapshot, is_ahead_due};
+use crate::domain::tokens::accounting::{FillState, Snapshot};
 use crate::families;
 use crate::service::chapters::{self, is_requested};
 use crate::service::compaction::carry::carry;
@@ -511,7 +511,7 @@ fn trigger(state: &SessionState, snapshot: &Snapshot, settings: &Settings, appen
     }
     // What only counts is done in no time, and chooses best with everything before it.
     let admitted = settings.enabled && !snapshot.anti_thrash.tripped && !waits && !counts(settings.strategy);
-    (admitted && state.ahead.is_none() && is_ahead_due(snapshot.tokens, settings)).then_some(Trigger::Ahead)
+    (admitted && state.ahead.is_none() && state.account.is_ahead_due(settings)).then_some(Trigger::Ahead)
 }
 
 /// The entries are told in the order of the posted items.

@@ -576,7 +576,7 @@ class Settings(TypedDict):
     agents: list[str]
     """Names of agents: what a user's message says that came with one of them as its `name` is that agent's, not the user's."""
     ahead_at: NotRequired[float | None]
-    """Utilisation (0-1) from which a compaction is prepared ahead. Null: never."""
+    """Utilisation (0-1) from which a compaction is prepared ahead; system prompt and tools move it nearer to red. Null: never."""
     anchor_first_user: bool
     """The first message that the user wrote stays verbatim."""
     chaptering_trigger: NotRequired[int | None]
@@ -856,7 +856,7 @@ class SettingsPatch(TypedDict):
     red_at: NotRequired[float | None]
     """Utilisation (0-1) from which the state is red. Null: red is more than `context_window - reserve_tokens`. Default: `0.8`."""
     ahead_at: NotRequired[float | None]
-    """Utilisation (0-1) from which a compaction is prepared ahead. Null: never. Default: `0.7`."""
+    """Utilisation (0-1) from which a compaction is prepared ahead; system prompt and tools move it nearer to red. Null: never. Default: `0.7`."""
     pays_at: NotRequired[float | None]
     """Utilisation (0-1) from which a compaction may start before red, as soon as it pays: when reading what it would leave out has cost the calls since the last one as much as it costs itself, at the prices of the session's model. Null: red alone starts one. Default: `null`."""
     strategy: NotRequired[Strategy]

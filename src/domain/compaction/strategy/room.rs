@@ -76,7 +76,7 @@ pub fn record_aim(account: &Account, settings: &Settings) -> u64 {
 /// How much of the newest context a summary leaves verbatim, in estimated tokens: what is asked for, as far as a record and
 /// what comes next have room beside it below red.
 pub fn most_kept(account: &Account, settings: &Settings) -> u32 {
-    let most = room_below_red(account, settings) * 3 / 8;
+    let most = room_below_red(account, settings) / 4;
     settings.keep_recent_tokens.min(u32::try_from(most).unwrap_or(u32::MAX))
 }
 
