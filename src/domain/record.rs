@@ -6,7 +6,6 @@
 
 mod arguments;
 mod beside;
-mod blocks;
 pub mod brief;
 pub mod effect;
 pub mod ending;

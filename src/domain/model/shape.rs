@@ -8,8 +8,10 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::call_end::CallEnd;
+use super::code_block::last_block;
 use super::links::Links;
 use super::message::{Block, CallKind, Message, Role, ToolResult};
+use super::program_replies::reply_form;
 use super::user_text::{is_by_harness, name_of};
 use crate::domain::model::chapter_task::asks_for_chapters;
 use crate::domain::model::item::Item;
@@ -45,6 +47,12 @@ pub struct Shape {
     /// What was told of an entry stored before: the first of its blocks is a harness's.
     #[serde(default, rename = "by_harness", skip_serializing)]
     pub begins_by_harness: bool,
+    /// A text of the agent's or in a user's role that holds a block of code: an agent without tools acts by one.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub holds_block: bool,
+    /// Of a message in a user's role: the form in which a program may have written it.
+    #[serde(default, skip_serializing_if = "super::json::is_default")]
+    pub reply_form: u32,
     /// The name that a user's message came with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
@@ -186,6 +194,11 @@ impl Shape {
         shape.chapter_task = message.role == Role::User
             && matches!(message.content.first(), Some(Block::Text { text, .. }) if asks_for_chapters(text));
         shape.by_harness = is_by_harness(message);
+        if matches!(message.role, Role::User | Role::Assistant) && shape.calls.is_empty() && shape.results.is_empty() {
+            let text = message.plain_text();
+            shape.holds_block = last_block(&text).is_some();
+            shape.reply_form = if message.role == Role::User { reply_form(&text) } else { 0 };
+        }
         shape.speaker = message.name().filter(|_| message.role == Role::User).map(name_of);
         shape.links = Links::of(message);
         if matches!(message.role, Role::System | Role::Developer) {

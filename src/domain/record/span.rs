@@ -5,7 +5,6 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use super::arguments::{ArgumentShapes, arguments_text};
-use super::blocks::{AnsweredBlock, last_block};
 use super::effect::{command_of, is_read_only};
 use super::ending::{self, CallEnd};
 use super::frames::drop_frames;
@@ -15,6 +14,7 @@ use super::spoken::spoken;
 use super::tasks::TaskList;
 use super::usual::UsualSentences;
 use crate::domain::model::approval::{self, McpApproval};
+use crate::domain::model::code_block::last_block;
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 
@@ -80,6 +80,13 @@ pub(super) enum Line<'a> {
     /// A command in the agent's words.
     Block(AnsweredBlock),
     Call(CallLine<'a>),
+}
+
+/// A command that the agent wrote as a block, and what a program answered to it in the user's role.
+#[derive(Debug)]
+pub(super) struct AnsweredBlock {
+    pub command: String,
+    pub output: String,
 }
 
 /// A call, the n-th on the path, and what it returned.

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::arguments::{arguments_text, fields, is_path};
-use super::blocks::AnsweredBlock;
 use super::effect::is_read_only;
 use super::ending::CallEnd;
 use super::quote::{
     PassageRoom, counted, density, passage, passages, sentences, shortened, shortened_once, size, trimmed,
 };
 use super::results::{ToldResult, is_line_count, lines_of_file, lines_shown, shown};
-use super::span::{BLOCKS, CallLine, HARNESS as HARNESS_TOOL, Line, Span, UnreadStretch};
+use super::span::{AnsweredBlock, BLOCKS, CallLine, HARNESS as HARNESS_TOOL, Line, Span, UnreadStretch};
 use super::tasks::list_size;
 use crate::domain::model::user_text::replies::reads_as_refusal;
 

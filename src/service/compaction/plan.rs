@@ -15,6 +15,7 @@ use crate::domain::compaction::result::Reason;
 use crate::domain::compaction::strategy::{counts, most_kept};
 use crate::domain::hook::HookReport;
 use crate::domain::model::entry::EntryMeta;
+use crate::domain::model::program_replies;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::record::given;
@@ -269,8 +270,10 @@ impl PlannedCompaction {
     pub(super) fn running(&self) -> Option<RunningPlace> {
         let plan = self.replaces()?;
         let heads = &self.loaded.heads;
+        // What a program printed, or said to the form of an answer, is nothing to work on.
+        let replies = program_replies::places(heads);
         let by_user = |index: &usize| {
-            let head = heads.get(*index).filter(|head| !head.shape.begins_by_harness);
+            let head = heads.get(*index).filter(|head| !head.shape.begins_by_harness && !replies.contains(index));
             head.is_some_and(|head| head.has_users_words(&self.settings.agents))
         };
         if plan.kept.iter().any(by_user) {

@@ -30,6 +30,8 @@ static NO_SHAPE: Shape = Shape {
     chapter_task: false,
     by_harness: false,
     begins_by_harness: false,
+    holds_block: false,
+    reply_form: 0,
     speaker: None,
     opening: 0,
     links: Links::NONE,

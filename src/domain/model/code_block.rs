@@ -1,15 +1,7 @@
-//! Agents that act in their words: a block of code in a message is the command, and what it printed comes in the user's
-//! role.
-
-/// A command that the agent wrote as a block, and what a program answered to it.
-#[derive(Debug)]
-pub(super) struct AnsweredBlock {
-    pub command: String,
-    pub output: String,
-}
+//! A block of code in a text: agents without tools write their command as one.
 
 /// The words around the last closed block between fences, and what stands in it. A block without a command is none.
-pub(super) fn last_block(text: &str) -> Option<(String, String)> {
+pub fn last_block(text: &str) -> Option<(String, String)> {
     let fences: Vec<usize> = text.match_indices("```").map(|(at, _)| at).filter(|at| opens_line(text, *at)).collect();
     let [.., open, close] = fences.as_slice() else { return None };
     if !fences.len().is_multiple_of(2) {
