@@ -36,7 +36,7 @@ pub mod words;
 
 use std::collections::HashSet;
 
-use levels::{NEWEST_TURNS, Telling, lasting_calls, newest_calls, stretches, user_levels};
+use levels::{NEWEST_TURNS, Telling, lasting_lines, newest_calls, stretches, user_levels};
 pub use numbers::CitedNumbers;
 use recalled::Recalled;
 pub use source::{RecordSource, ShownSpan};
@@ -202,7 +202,7 @@ fn conversation(span: &Span<'_>, recalled: &Recalled, room: usize, detail: usize
         newest_from: span.last_turns(NEWEST_TURNS),
         detail,
     };
-    teller.lasting = lasting_calls(&teller, room);
+    teller.lasting = lasting_lines(&teller, room);
     Telling::within(&teller, &stretches, room).text()
 }
 

@@ -31,6 +31,8 @@ pub type SparedResults = HashSet<(Uuid, String)>;
 pub struct BriefResults {
     pub told: HashMap<(Uuid, String), String>,
     pub room: u64,
+    /// A result stays as it is where masking it would free fewer tokens.
+    pub least_gain: u32,
 }
 
 /// The most that is told of one result in brief, in quarter tokens, and the most that is shown of it with its marker.
@@ -67,9 +69,11 @@ pub fn plan_without(
         }
         let marker = marker(result.call_id, result.original_tokens);
         let marked = result_tokens(settings.estimator, result.call_id, &marker);
-        if marked < result.shown_tokens {
+        if marked + brief.least_gain.max(1) <= result.shown_tokens {
             let told = result.told_briefly(brief, settings.estimator);
-            let told = told.filter(|(_, after)| u64::from(after.saturating_sub(marked)) <= room);
+            let told = told.filter(|(_, after)| {
+                after + brief.least_gain <= result.shown_tokens && u64::from(after.saturating_sub(marked)) <= room
+            });
             let (text, after) = told.map_or((None, marked), |(text, after)| (Some(text.to_owned()), after));
             room = room.saturating_sub(u64::from(after.saturating_sub(marked)));
             plan.tokens_freed += u64::from(result.shown_tokens - after);

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::ending::CallEnd;
 use super::ending::shown::ShownText;
-use super::quote::shortened;
+use super::quote::{GAP, shortened};
+use super::told::mark;
 use super::values::{parsed, told};
 
 /// An answer of so few lines is told with its beginning.
@@ -11,26 +13,59 @@ const FEW: usize = 3;
 /// Bytes of a result that is told in brief, and of one text in it.
 const LONGEST: usize = 200_000;
 const LONGEST_TEXT: usize = 400;
+/// Quarter tokens of a line of what failed.
+const LONGEST_LINE: usize = 160;
 
 /// Writes what a result says by itself in at most so much room, in quarter tokens: the values of data, those of the whole
-/// before those of its parts, and short answers. `None`: of a file or of a long text no part stands for the whole.
-pub fn brief_result(tool: &str, text: &str, room: usize) -> Option<String> {
-    if text.len() > LONGEST || ShownText::by(tool) == ShownText::Files {
+/// before those of its parts, and short answers. Of what failed, that it did, with its first line and its last. `None`: of a
+/// file or of a long text no part stands for the whole.
+pub fn brief_result(tool: &str, text: &str, end: CallEnd, room: usize) -> Option<String> {
+    if text.len() > LONGEST {
         return None;
     }
-    let said = match parsed(text) {
-        Some(value) if holds_text(&value) => return None,
-        Some(value) => Some(by_values(value)).filter(|said| !said.is_empty()).unwrap_or_else(|| text.trim().to_owned()),
+    let said = if end.went_wrong() { failure(text) } else { by_itself(tool, text)? };
+    (!said.is_empty()).then(|| format!("{}{}", mark(end, &said), shortened(&said, room / 2, room - room / 2)))
+}
+
+fn by_itself(tool: &str, text: &str) -> Option<String> {
+    if ShownText::by(tool) == ShownText::Files {
+        return None;
+    }
+    match parsed(text) {
+        Some(value) if holds_text(&value) => None,
+        Some(value) => Some(by_values(value)).filter(|said| !said.is_empty()).or_else(|| Some(text.trim().to_owned())),
         None => {
-            let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            let first: Vec<&str> = lines.by_ref().take(FEW).collect();
-            if lines.next().is_some() {
-                return None;
-            }
-            first.join("\n")
+            let lines = lines_of(text);
+            (lines.len() <= FEW).then(|| lines.join("\n"))
         }
+    }
+}
+
+/// The first line of what failed and the last, of data those of its texts: what went wrong stands at either end.
+fn failure(text: &str) -> String {
+    let told = parsed(text).map(by_texts);
+    let lines = lines_of(told.as_deref().unwrap_or(text));
+    match lines.as_slice() {
+        [first, .., last] if lines.len() > FEW => {
+            format!("{} {GAP} {}", shortened(first, LONGEST_LINE, 0), shortened(last, LONGEST_LINE, 0))
+        }
+        lines => lines.join("\n"),
+    }
+}
+
+fn lines_of(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
+}
+
+/// Data by its values, line by line: the texts in it keep theirs.
+fn by_texts(value: Value) -> String {
+    let Value::Object(fields) = value else { return told(&value) };
+    let line = |(name, value): (String, Value)| match value {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        value => format!("{name} {}", in_line(&told(&value))),
     };
-    (!said.is_empty()).then(|| shortened(&said, room, 0))
+    fields.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Data in one line, what the whole has by itself first.
@@ -64,17 +99,31 @@ mod tests {
     fn data_and_short_answers_are_told_and_parts_of_long_texts_are_not() {
         let variants = (0..40).map(|at| format!(r#""v{at}": {{"price": {at}.5, "available": true}}"#));
         let product = format!(r#"{{"variants": {{{}}}, "name": "Camera"}}"#, variants.collect::<Vec<_>>().join(", "));
-        let told = brief_result("get_product", &product, 120).unwrap();
-        assert!(told.starts_with("name Camera, ") && told.ends_with("[…]") && told.len() < 200, "{told}");
-        assert_eq!(brief_result("退款", "支付未成功。\n", 120).as_deref(), Some("支付未成功。"));
-        assert_eq!(brief_result("search", "[]", 120).as_deref(), Some("[]"));
+        let told = brief_result("get_product", &product, CallEnd::Returned, 120).unwrap();
+        assert!(told.starts_with("name Camera, ") && told.contains("[…]") && told.len() < 200, "{told}");
+        assert_eq!(brief_result("退款", "支付未成功。\n", CallEnd::Returned, 120).as_deref(), Some("支付未成功。"));
+        assert_eq!(brief_result("search", "[]", CallEnd::Returned, 120).as_deref(), Some("[]"));
         for (tool, text) in [
             ("bash", "a\nb\nc\nd"),
             ("bash", r#"{"output": "a\nb\nc", "exit_code": 0}"#),
             ("read_file", r#"{"name": "app"}"#),
             ("get", ""),
         ] {
-            assert_eq!(brief_result(tool, text, 120), None, "{text}");
+            assert_eq!(brief_result(tool, text, CallEnd::Returned, 120), None, "{text}");
         }
+    }
+
+    #[test]
+    fn what_failed_says_so() {
+        let trace = "Traceback (most recent call last):\n  File \"a.py\", line 3\n    x = y\n  more\nNameError: name 'y' is not defined\n";
+        for (tool, text, told) in [
+            ("bash", trace, "failed: Traceback (most recent call last): […] NameError: name 'y' is not defined"),
+            ("read_file", "Die Datei gibt es nicht: a.txt", "failed: Die Datei gibt es nicht: a.txt"),
+            ("bash", r#"{"output": "make\n1\n2\nError 2", "exit_code": 2}"#, "failed: make […] exit_code 2"),
+            ("send", r#"{"error": "邮箱已满"}"#, "failed: 邮箱已满"),
+        ] {
+            assert_eq!(brief_result(tool, text, CallEnd::Failed, 400).as_deref(), Some(told), "{text}");
+        }
+        assert_eq!(brief_result("bash", "rm: no", CallEnd::Refused, 120).as_deref(), Some("refused: rm: no"));
     }
 }

@@ -168,8 +168,8 @@ pub fn is_read_only(name: &str, arguments: &Value) -> bool {
     reads && !words.iter().any(|word| CHANGING.contains(&word.as_str()))
 }
 
-/// Shell commands, chained or piped, without redirection or substitution, each of which only looks.
-fn inspects(command: &str) -> bool {
+/// Returns true for shell commands, chained or piped, without redirection or substitution, each of which only looks.
+pub(super) fn inspects(command: &str) -> bool {
     let command = unquoted(command);
     let command = command.replace("2>&1", "").replace("2>/dev/null", "").replace("&&", ";");
     let suspicious = [">", "`", "$(", "<(", "\n", "-delete", "-exec", "-ok", "-fprint", "--output"];

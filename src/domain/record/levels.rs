@@ -85,15 +85,21 @@ pub(super) fn newest_calls(span: &Span<'_>) -> HashSet<usize> {
     span.lines.iter().enumerate().rev().filter_map(newest).collect()
 }
 
-/// The lines with calls that are told at every level: of those whose effect lasts the ones by rare tools first, then the
-/// newest, in a part of the room.
-pub(super) fn lasting_calls(teller: &Teller<'_, '_>, room: usize) -> HashSet<usize> {
-    let mut calls: Vec<_> = teller.span.lasting_calls().collect();
-    calls.sort_by_key(|(at, line)| (teller.span.arguments.calls(&line.call.name), std::cmp::Reverse(*at)));
+/// The lines with calls and commands that are told at every level: of those whose effect lasts the ones by rare tools first,
+/// then the newest, in a part of the room.
+pub(super) fn lasting_lines(teller: &Teller<'_, '_>, room: usize) -> HashSet<usize> {
+    let span = teller.span;
+    let commands = span.lines.iter().filter(|line| matches!(line, Line::Block(_))).count();
+    let alike = |at: usize| match &span.lines[at] {
+        Line::Call(line) => span.arguments.calls(&line.call.name),
+        _ => commands,
+    };
+    let mut lines = span.lasting.clone();
+    lines.sort_by_key(|at| (alike(*at), std::cmp::Reverse(*at)));
     let mut left = room / LASTING_SHARE;
     let mut told = HashSet::new();
-    for (at, line) in calls.into_iter().take(MOST_LASTING) {
-        let cost = teller.cost_of_lasting(at, line);
+    for at in lines.into_iter().take(MOST_LASTING) {
+        let cost = teller.cost_of_lasting(at);
         if cost <= left {
             left -= cost;
             told.insert(at);
@@ -229,7 +235,11 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
     /// times is seldom what must not be forgotten.
     fn is_routine(&self, at: usize) -> bool {
         let span = self.teller.span;
-        let Line::Call(line) = &span.lines[at] else { return false };
+        let line = match &span.lines[at] {
+            Line::Call(line) => line,
+            // All work is done by such commands.
+            line => return matches!(line, Line::Block(_)),
+        };
         let calls = span.arguments.calls(&line.call.name);
         calls > ROUTINE && calls * 3 > self.calls.min(COMPARED)
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use super::arguments::{ArgumentShapes, arguments_text};
-use super::effect::{command_of, is_read_only};
+use super::effect::{command_of, inspects, is_read_only};
 use super::ending::{self, CallEnd};
 use super::frames::drop_frames;
 use super::quote::{names, prefix, words};
@@ -110,7 +110,8 @@ pub(super) struct Span<'a> {
     pub results: ResultShapes<'a>,
     pub arguments: ArgumentShapes<'a>,
     pub usual: UsualSentences,
-    /// Lines with calls that do more than read and have ended, and were not made again in the same words; the newest first.
+    /// Lines with calls, or commands in the agent's words, that do more than read and have ended, and were not made again in the
+    /// same words; the newest first.
     /// What keeps the list of tasks is told by the list.
     pub lasting: Vec<usize>,
     /// The newest line in whose call's arguments a name stands.
@@ -194,20 +195,24 @@ impl<'a> Span<'a> {
     fn lasting_lines(&self) -> Vec<usize> {
         let mut list = TaskList::default();
         let mut runs: HashMap<(&str, String), usize> = HashMap::new();
-        let mut calls = Vec::new();
+        let mut lasting = Vec::new();
         for (at, line) in self.lines.iter().enumerate() {
-            let Line::Call(line) = line else { continue };
-            if !list.take(line.call, line.result) {
-                *runs.entry(line.words()).or_default() += 1;
-                calls.push((at, line));
+            let (words, lasts) = match line {
+                Line::Call(line) if list.take(line.call, line.result) => continue,
+                Line::Call(line) => {
+                    let reads = is_read_only(&line.call.name, &line.call.arguments);
+                    (line.words(), line.end != CallEnd::Open && !reads)
+                }
+                Line::Block(block) => ((BLOCKS, block.command.clone()), !inspects(&block.command)),
+                _ => continue,
+            };
+            *runs.entry(words.clone()).or_default() += 1;
+            if lasts {
+                lasting.push((at, words));
             }
         }
-        let lasts = |(_, line): &(usize, &CallLine<'a>)| {
-            line.end != CallEnd::Open
-                && runs.get(&line.words()).is_none_or(|runs| *runs == 1)
-                && !is_read_only(&line.call.name, &line.call.arguments)
-        };
-        calls.into_iter().rev().filter(lasts).map(|(at, _)| at).collect()
+        let is_single = |words: &(&str, String)| runs.get(words).is_none_or(|runs| *runs == 1);
+        lasting.into_iter().rev().filter(|(_, words)| is_single(words)).map(|(at, _)| at).collect()
     }
 
     /// The calls of [`Span::lasting`].

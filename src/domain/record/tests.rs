@@ -303,3 +303,43 @@ fn an_approval_is_the_users_word_on_the_call() {
     let brief = written(&messages, 150);
     assert!(brief.contains("Not before the backup."), "{brief}");
 }
+
+/// An agent without tools writes its commands as blocks: what changed something is told however little room there is.
+#[test]
+fn what_a_command_in_the_agents_words_changed_is_told_at_every_level() {
+    let mut messages = vec![said(Role::User, "Fix the off-by-one in the ranges.")];
+    for n in 0..80 {
+        let command = match n {
+            7 => "cat > src/ranges_fix.py <<'EOF'\nFIRST = 1\nEOF".to_owned(),
+            31 => "git commit -am 'ranges begin at one'".to_owned(),
+            n => format!("grep -n range{n} src/part{n}.py"),
+        };
+        messages.push(said(Role::Assistant, &format!("Step {n} is next.\n\n```bash\n{command}\n```")));
+        messages.push(said(Role::User, &format!("OBSERVATION:\n{}", format!("{n}: a line of the part\n").repeat(8))));
+    }
+    let text = written(&messages, 900);
+    for told in ["- `cat > src/ranges_fix.py", "- `git commit -am 'ranges begin at one'`"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    let (counted, changed) = (text.find(" in the agent's messages)"), text.find("- `cat >"));
+    assert!(counted.is_some() && counted < changed, "what ran before is counted before it: {text}");
+}
+
+/// A count of calls stands where they were made: what the agent announced before some of them is told before those.
+#[test]
+fn calls_are_counted_between_the_words_that_they_stand_between() {
+    let mut messages = vec![said(Role::User, "Find out why the build of the site fails and mend it.")];
+    for n in 0..40 {
+        if n % 10 == 5 {
+            let finding = format!("The stage {n} needs lib{n}.so in /opt/stage{n}, which is missing there.");
+            messages.push(said(Role::Assistant, &finding));
+        }
+        messages.push(call(&format!("c{n}"), "read", &format!("src/m{n}.rs")));
+        messages.push(result(&format!("c{n}"), &"let x = 1;\n".repeat(60)));
+    }
+    messages.push(said(Role::Assistant, "All stages have their libraries now, and build.log ends with 0."));
+    let text = written(&messages, 330);
+    let places: Vec<Option<usize>> =
+        ["calls: #1", "lib5.so", "lib15.so", "build.log"].iter().map(|part| text.find(part)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {text}");
+}

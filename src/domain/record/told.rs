@@ -58,7 +58,7 @@ pub(super) struct Teller<'s, 'a> {
     pub user_levels: &'s [usize],
     /// Lines with the newest call of each tool.
     pub newest: &'s std::collections::HashSet<usize>,
-    /// Lines with calls that are told at every level: what they did lasts.
+    /// Lines with calls and commands that are told at every level: what they did lasts.
     pub lasting: std::collections::HashSet<usize>,
     /// Lines with calls whose results stand whole behind the conversation.
     pub recalled: &'s std::collections::HashSet<usize>,
@@ -102,6 +102,9 @@ impl Teller<'_, '_> {
                 Line::Command { text } if text.starts_with('[') => told.push(plain(format!("Harness: {text}"))),
                 Line::Command { text } => told.push(plain(format!("User ran: {text}"))),
                 Line::Harness { text } => told.extend(self.harness(at, text, level)),
+                Line::Block(block) if self.lasting.contains(&at) => {
+                    told.push(self.block(at, block, level.min(LASTING)))
+                }
                 Line::Block(block) if level < OUTCOME => told.push(self.block(at, block, level)),
                 Line::Block(_) => commands += 1,
                 Line::Notes { text } if level < OUTCOME => told.push(plain(format!(
@@ -237,10 +240,14 @@ impl Teller<'_, '_> {
         told.pop().map(|line| (at, line))
     }
 
-    /// What telling of a call takes at [`LASTING`].
-    pub fn cost_of_lasting(&self, at: usize, line: &CallLine<'_>) -> usize {
+    /// What telling of a line takes at [`LASTING`].
+    pub fn cost_of_lasting(&self, at: usize) -> usize {
         let mut told = Vec::new();
-        self.call(&mut told, at, line, LASTING);
+        match &self.span.lines[at] {
+            Line::Call(line) => self.call(&mut told, at, line, LASTING),
+            Line::Block(block) => told.push(self.block(at, block, LASTING)),
+            _ => {}
+        }
         told.iter().map(|line| size(&line.line())).sum()
     }
 
@@ -380,9 +387,9 @@ fn look(told: &mut Vec<ToldLine>, line: &CallLine<'_>, seen: String) {
     }
 }
 
-/// Counts a call that is not told; the first of a stretch says where the others are.
+/// Counts a call that is not told, with those right before it: what is told between two calls keeps its place.
 fn count(told: &mut Vec<ToldLine>, line: &CallLine<'_>) {
-    match told.iter_mut().find(|before| before.kind == ToldKind::Count) {
+    match told.last_mut().filter(|before| before.kind == ToldKind::Count) {
         Some(before) => (before.calls, before.last) = (before.calls + 1, line.number),
         None => told.push(of_call(line, String::new(), ToldKind::Count)),
     }

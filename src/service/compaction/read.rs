@@ -36,6 +36,9 @@ pub(crate) use outline::elision_outline;
 
 /// Of the usable window: the room for what masked results say in brief.
 const BRIEF_SHARE: u64 = 10;
+/// Where the choice is the service's, a marker stands for a result only where it frees so many tokens: a smaller result says
+/// more than the marker in its place.
+const LEAST_GAIN: u32 = 40;
 
 impl Service {
     /// Reads what a planned compaction replaces, and decides what becomes of the context. Hooks may shorten results.
@@ -168,8 +171,9 @@ pub(crate) fn decide(
     let largest = read.reading.largest();
     let pruned = read.reading.pruned();
     let mut spared = unread_results(planned);
-    let brief =
-        BriefResults { told: read.reading.take_brief(), room: u64::from(planned.settings.usable()) / BRIEF_SHARE };
+    let room = u64::from(planned.settings.usable()) / BRIEF_SHARE;
+    let least_gain = if planned.spares_results() { LEAST_GAIN } else { 0 };
+    let brief = BriefResults { told: read.reading.take_brief(), room, least_gain };
     let mut elided = elide(planned, &pruned, &spared, &brief);
     read.source = read.source.map(|source| source.shortened(&read.reading.replaced));
     let elides_only = elides_only(planned, &elided);

@@ -60,7 +60,7 @@ fn what_a_result_says_in_brief_stands_before_its_marker_while_there_is_room() {
     let spared = SparedResults::new();
     let with = |text: &str| u64::from(result_tokens(settings.estimator, "c1", text));
     let more = with(&replaced("c1", "price 2", 400)) - with(&marker("c1", 400));
-    let brief = BriefResults { told, room: 2 * more + 1 };
+    let brief = BriefResults { told, room: 2 * more + 1, least_gain: 0 };
     let first = plan_without(&view(&path, &[]), &path, &settings, &spared, &brief);
     let texts: Vec<Option<&str>> = first.elisions.iter().map(|one| one.text.as_deref()).collect();
     // The oldest finds no room, and the last is hardly larger than what would stand in its place.
@@ -68,6 +68,20 @@ fn what_a_result_says_in_brief_stands_before_its_marker_while_there_is_room() {
     let freed: u64 = first.elisions.iter().map(|one| u64::from(one.tokens_before - one.tokens_after)).sum();
     assert_eq!(freed, first.tokens_freed);
     assert_eq!(plan_without(&view(&path, &first.elisions), &path, &settings, &spared, &brief), MaskPlan::default());
+}
+
+#[test]
+fn a_result_that_would_free_too_little_stays() {
+    let path = path(&[400, 50, 400, 30]);
+    let told = HashMap::from([((path[1].id, "c0".to_owned()), "price 1".to_owned())]);
+    let settings = Settings { keep_recent_results: 0, ..settings() };
+    let masked = |least_gain| {
+        let brief = BriefResults { told: told.clone(), room: 1_000, least_gain };
+        let plan = plan_without(&view(&path, &[]), &path, &settings, &SparedResults::new(), &brief);
+        plan.elisions.iter().map(|one| one.tool_call_id.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(masked(0), ["c0", "c1", "c2", "c3"]);
+    assert_eq!(masked(40), ["c0", "c2"]);
 }
 
 #[test]

@@ -77,7 +77,9 @@ fn counts_and_words_stand_in_their_places() {
     let mut counted = 0;
     for room in [450, 600, 800, 1_500] {
         let text = written(&messages, room);
-        counted += text.matches("\n  (5 calls: #6-#10)\nAgent: ").count();
+        counted += text.matches("\n  (4 calls: #6-#9)\nAgent: The cause is the lock in lib_1.rs.").count();
+        let (said, last) = (text.find("lib_1.rs"), text.find("(1 call: #10)"));
+        assert!(last.is_none_or(|last| said.is_some_and(|said| said < last)), "{room}: {text}");
         for (_, turn) in text.split("u").filter_map(|turn| turn.split_once(" User: ")) {
             let places: Vec<_> =
                 ["calls: #", "The cause is", "is understood"].iter().filter_map(|part| turn.find(part)).collect();

@@ -289,7 +289,7 @@ impl ViewReading {
             let is_elided = elided.contains(&(ElidedPart::Result, known.call_id.as_str()));
             if is_text && known.tokens > BRIEF_FROM && !is_elided {
                 let name = self.names.get(&result.tool_call_id).map(String::as_str).unwrap_or_default();
-                let brief = brief_result(name, &result.plain_text(), BRIEF_ROOM);
+                let brief = brief_result(name, &result.plain_text(), known.end, BRIEF_ROOM);
                 self.brief.extend(brief.map(|brief| ((head.id, known.call_id.clone()), brief)));
             }
         }
