@@ -76,7 +76,7 @@ class Contextd(Participant):
         settings = {"context_window": window, "strategy": self.strategy, "red_at": 1.0, "ahead_at": None}
         if self.upstream:
             settings["upstream"] = self.upstream
-        body = {"title": transcript.name, "settings": settings}
+        body = {"title": transcript.name[:200], "settings": settings}
         if transcript.system:
             body["system"] = transcript.system
         self.sid = self.client.post("/v1/sessions", body)["id"]

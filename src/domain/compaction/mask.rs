@@ -26,17 +26,17 @@ pub struct MaskPlan {
 /// Results that stay as they are, by entry and call.
 pub type SparedResults = HashSet<(Uuid, String)>;
 
-/// What results say in brief, and how many tokens may be spent on that altogether.
+/// What results say in brief, the longest text first, and how many tokens may be spent on that altogether.
 #[derive(Debug, Default)]
 pub struct BriefResults {
-    pub told: HashMap<(Uuid, String), String>,
+    pub told: HashMap<(Uuid, String), Vec<String>>,
     pub room: u64,
     /// A result stays as it is where masking it would free fewer tokens.
     pub least_gain: u32,
 }
 
 /// The most that is told of one result in brief, in quarter tokens, and the most that is shown of it with its marker.
-pub const BRIEF_ROOM: usize = 120;
+pub const BRIEF_ROOMS: [usize; 2] = [120, 48];
 const MOST_BRIEF_TOKENS: u32 = 112;
 
 /// Plans the masking of every result older than the newest `keep_recent_results` of the view, newest last.
@@ -113,9 +113,12 @@ struct MaskableResult<'a> {
 impl MaskableResult<'_> {
     /// What it says in brief and the size of that with its marker, where it is much smaller than what is shown.
     fn told_briefly<'b>(&self, brief: &'b BriefResults, estimator: Estimator) -> Option<(&'b str, u32)> {
-        let text = brief.told.get(&(self.entry_id, self.call_id.to_owned()))?;
-        let after = result_tokens(estimator, self.call_id, &replaced(self.call_id, text, self.original_tokens));
-        (after <= MOST_BRIEF_TOKENS.min(self.shown_tokens / 2)).then_some((text, after))
+        let texts = brief.told.get(&(self.entry_id, self.call_id.to_owned()))?;
+        let sized = texts.iter().map(|text| {
+            let shown = replaced(self.call_id, text, self.original_tokens);
+            (text.as_str(), result_tokens(estimator, self.call_id, &shown))
+        });
+        sized.into_iter().find(|(_, after)| *after <= MOST_BRIEF_TOKENS.min(self.shown_tokens / 2))
     }
 }
 

@@ -4,8 +4,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::entry::EntryMeta;
-use super::message::Role;
+use super::code_block::last_block;
+use super::message::{Message, Role};
+use super::user_text::is_by_harness;
 
 /// Form of a text that ends at the prompt of a shell.
 const PROMPT: u32 = 1;
@@ -50,7 +51,39 @@ fn digest(name: &str) -> u32 {
     u32::from_be_bytes([a, b, c, d]).max(PROMPT + 1)
 }
 
-/// Behind what a user's message stands.
+/// What is seen of a message of the agent's or in the user's role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SeenMessage {
+    pub is_answer: bool,
+    pub calls_tools: bool,
+    pub holds_block: bool,
+    pub reply_form: u32,
+    pub by_harness: bool,
+    /// The message before it was not read.
+    pub is_behind_gap: bool,
+}
+
+impl SeenMessage {
+    /// `None`: of another role.
+    pub fn of(message: &Message) -> Option<SeenMessage> {
+        let is_answer = match message.role {
+            Role::Assistant => true,
+            Role::User => false,
+            _ => return None,
+        };
+        let text = message.plain_text();
+        Some(SeenMessage {
+            is_answer,
+            calls_tools: message.tool_calls().next().is_some(),
+            holds_block: last_block(&text).is_some(),
+            reply_form: if is_answer { 0 } else { reply_form(&text) },
+            by_harness: is_by_harness(message),
+            is_behind_gap: false,
+        })
+    }
+}
+
+/// Behind what a message in the user's role stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Behind {
     /// The beginning of the conversation.
@@ -61,119 +94,47 @@ enum Behind {
     Unknown,
 }
 
-/// The places of a path's messages that a program sent in the user's role. None where the agent calls tools: their results
-/// have a role of their own.
-pub fn places(path: &[EntryMeta]) -> HashSet<usize> {
-    if path.iter().any(|head| !head.shape.calls.is_empty()) {
+/// The places of the messages that a program sent in the user's role. None where the agent calls tools: their results have a
+/// role of their own.
+pub fn among(messages: &[(usize, SeenMessage)]) -> HashSet<usize> {
+    if messages.iter().any(|(_, message)| message.calls_tools) {
         return HashSet::new();
     }
-    let mut behind = if path.first().is_some_and(|first| first.depth == 0) { Behind::Nothing } else { Behind::Unknown };
-    let mut depth = None;
-    let mut said: Vec<(usize, Behind)> = Vec::new();
-    for (place, head) in path.iter().enumerate() {
-        if depth.is_some_and(|depth: i64| head.depth > depth + 1) {
+    let mut behind = Behind::Nothing;
+    let mut said: Vec<(usize, SeenMessage, Behind)> = Vec::new();
+    for (place, message) in messages.iter().copied() {
+        if message.is_behind_gap {
             behind = Behind::Unknown;
         }
-        depth = Some(head.depth);
-        match head.role.filter(|_| head.is_visible()) {
-            Some(Role::Assistant) => behind = Behind::Answer { is_command: head.shape.holds_block },
-            Some(Role::User) => said.push((place, behind)),
-            _ => {}
+        match message.is_answer {
+            true => behind = Behind::Answer { is_command: message.holds_block },
+            false => said.push((place, message, behind)),
         }
     }
-    let shape = |place: usize| path.get(place).map(|head| &head.shape);
-    let replies: Vec<usize> = said
-        .iter()
-        .filter(|(_, behind)| *behind == Behind::Answer { is_command: true })
-        .map(|(place, _)| *place)
-        .collect();
+    let to_commands = || said.iter().filter(|(_, _, behind)| *behind == Behind::Answer { is_command: true });
     let mut forms: HashMap<u32, usize> = HashMap::new();
-    for form in replies.iter().filter_map(|place| shape(*place)).map(|shape| shape.reply_form).filter(|form| *form != 0)
-    {
+    for form in to_commands().map(|(_, message, _)| message.reply_form).filter(|form| *form != 0) {
         *forms.entry(form).or_default() += 1;
     }
     let form = forms.into_iter().max_by_key(|(form, count)| (*count, *form)).map(|(form, _)| form);
-    let has_form = |place: usize| shape(place).is_some_and(|shape| shape.by_harness || Some(shape.reply_form) == form);
-    let count = replies.iter().filter(|place| has_form(**place)).count();
-    if count < LEAST_REPLIES || 2 * count < replies.len() {
+    let has_form = |message: &SeenMessage| message.by_harness || Some(message.reply_form) == form;
+    let count = to_commands().filter(|(_, message, _)| has_form(message)).count();
+    if count < LEAST_REPLIES || 2 * count < to_commands().count() {
         return HashSet::new();
     }
-    let is_reply = |(place, behind): &(usize, Behind)| match behind {
+    let is_reply = |(_, message, behind): &(usize, SeenMessage, Behind)| match behind {
         Behind::Nothing => false,
         Behind::Answer { is_command: true } => true,
         // Who asks for a command shows the form of one.
-        Behind::Answer { is_command: false } => {
-            has_form(*place) || shape(*place).is_some_and(|shape| shape.holds_block)
-        }
-        Behind::Unknown => has_form(*place),
+        Behind::Answer { is_command: false } => has_form(message) || message.holds_block,
+        Behind::Unknown => has_form(message),
     };
-    said.into_iter().filter(is_reply).map(|(place, _)| place).collect()
+    said.iter().filter(|one| is_reply(one)).map(|(place, _, _)| *place).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::format;
-    use crate::domain::model::entry_type::EntryType;
-    use crate::domain::model::format::Format;
-    use crate::domain::model::open_calls::OpenCalls;
-    use crate::domain::model::shape::Shape;
-
-    /// A path of messages, the agent's with `A:` before them.
-    fn path_of(texts: &[&str]) -> Vec<EntryMeta> {
-        let head = |(seq, text): (i64, &&str)| {
-            let said = text.strip_prefix("A:");
-            let (role, name) = if said.is_some() { (Role::Assistant, "assistant") } else { (Role::User, "user") };
-            let item = serde_json::json!({"role": name, "content": said.unwrap_or(text)}).to_string();
-            let item = format::read(Format::OpenaiChat, &item).unwrap();
-            EntryMeta {
-                id: uuid::Uuid::nil(),
-                seq,
-                depth: seq,
-                kind: EntryType::Message,
-                role: Some(role),
-                tokens: 1,
-                path_tokens: 1,
-                usage: None,
-                shape: Shape::of(&item, seq, &OpenCalls::default(), &[]),
-            }
-        };
-        (0..).zip(texts).map(head).collect()
-    }
-
-    fn found(texts: &[&str]) -> Vec<usize> {
-        let mut places: Vec<usize> = places(&path_of(texts)).into_iter().collect();
-        places.sort_unstable();
-        places
-    }
-
-    const ACT: &str = "A:I look.\n```bash\nls\n```";
-
-    #[test]
-    fn programs_answer_in_one_form_and_people_do_not() {
-        let prompt = "a.rs\nb.rs\n(Current directory: /src)\nbash-$";
-        let complaint = "Your answer has no command. Write one:\n```\ncommand\n```";
-        let shell = ["Fix it.", ACT, prompt, ACT, prompt, "A:I wonder.", complaint, ACT, "no such file", ACT, prompt];
-        assert_eq!(found(&shell), [2, 4, 6, 8, 10]);
-        let elements = "<code>0</code>\n<printed>\na.rs\n</printed>";
-        let printed = ["Fix it.", ACT, elements, ACT, elements, ACT, elements, "A:It is done.", "Now the tests, too."];
-        assert_eq!(found(&printed), [2, 4, 6], "what a person says behind the last answer is theirs");
-        let people = ["Write it.", ACT, "Now in Rust.", ACT, "支付也要。", ACT, "And the tests > 3", ACT, "Danke."];
-        assert_eq!(found(&people), [0; 0]);
-        let wrapped =
-            ["<ask>One</ask> please", ACT, "<ask>Two</ask> please", ACT, "<ask>Three</ask> now", ACT, "<ask>4</ask> x"];
-        assert_eq!(found(&wrapped), [0; 0], "words stand outside of the elements");
-    }
-
-    #[test]
-    fn a_reply_whose_command_was_not_read_is_known_by_its_form() {
-        let prompt = "done\n$";
-        let mut path = path_of(&[prompt, ACT, prompt, ACT, prompt, ACT, prompt, ACT]);
-        path.iter_mut().for_each(|head| head.depth += 40);
-        assert!(places(&path).contains(&0));
-        path[0].shape.reply_form = 0;
-        assert!(!places(&path).contains(&0), "it may be the task");
-    }
 
     #[test]
     fn forms_are_told_by_structure() {

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::quote::{GAP, PassageRoom, density, passage, sentences, shortened, size};
+use super::tasks::is_side_list;
 use super::values;
 use super::words::hashed;
 use crate::domain::model::message::ToolCall;
@@ -88,7 +89,9 @@ impl<'a> ArgumentShapes<'a> {
 
     /// The arguments in about so many quarter tokens.
     pub fn told(&self, call: &ToolCall, room: usize) -> String {
-        let all = fields(call);
+        let mut all = fields(call);
+        // The list stands behind the conversation.
+        all.retain(|(name, _)| !is_side_list(call, name));
         let unusual = |(name, value): &&(&str, Cow<'_, str>)| {
             is_path(name, value) || is_id(value) || !(all.len() > 1 && self.is_usual(&call.name, name, value))
         };

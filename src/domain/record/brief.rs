@@ -23,8 +23,10 @@ pub fn brief_result(tool: &str, text: &str, end: CallEnd, room: usize) -> Option
     if text.len() > LONGEST {
         return None;
     }
-    let said = if end.went_wrong() { failure(text) } else { by_itself(tool, text)? };
-    (!said.is_empty()).then(|| format!("{}{}", mark(end, &said), shortened(&said, room / 2, room - room / 2)))
+    let failed = end.went_wrong();
+    let said = if failed { failure(text) } else { by_itself(tool, text)? };
+    let (head, tail) = if failed { (room / 2, room / 2) } else { (room, 0) };
+    (!said.is_empty()).then(|| format!("{}{}", mark(end, &said), shortened(&said, head, tail)))
 }
 
 fn by_itself(tool: &str, text: &str) -> Option<String> {
@@ -100,7 +102,7 @@ mod tests {
         let variants = (0..40).map(|at| format!(r#""v{at}": {{"price": {at}.5, "available": true}}"#));
         let product = format!(r#"{{"variants": {{{}}}, "name": "Camera"}}"#, variants.collect::<Vec<_>>().join(", "));
         let told = brief_result("get_product", &product, CallEnd::Returned, 120).unwrap();
-        assert!(told.starts_with("name Camera, ") && told.contains("[…]") && told.len() < 200, "{told}");
+        assert!(told.starts_with("name Camera, ") && told.ends_with("[…]") && told.len() < 200, "{told}");
         assert_eq!(brief_result("退款", "支付未成功。\n", CallEnd::Returned, 120).as_deref(), Some("支付未成功。"));
         assert_eq!(brief_result("search", "[]", CallEnd::Returned, 120).as_deref(), Some("[]"));
         for (tool, text) in [

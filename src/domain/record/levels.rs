@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::arguments::COMPARED;
 use super::quote::size;
 use super::span::{Line, Span};
-use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER, not_told, users_words};
+use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER, commands_counted, not_told, users_words};
 use super::words;
 
 /// Lines of one stretch at most.
@@ -396,24 +396,35 @@ impl LeftOut {
     }
 }
 
-/// Counts of calls that follow each other, added up.
+/// Counts of calls or of commands that follow each other, added up.
 fn join_counts(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
-    let mut sum: Option<(u32, u32, u32)> = None;
+    let mut calls: Option<(u32, u32, u32)> = None;
+    let mut commands = 0;
     for line in text.lines() {
-        match counted_calls(line) {
-            Some((calls, first, last)) => {
-                let (before, first) = sum.map_or((0, first), |(before, first, _)| (before, first));
-                sum = Some((before + calls, first, last));
+        let (counted, ran) = (counted_calls(line), counted_commands(line));
+        if counted.is_none() {
+            joined.extend(calls.take().map(|(calls, first, last)| not_told(calls, first, last)));
+        }
+        if ran.is_none() && commands > 0 {
+            joined.push_str(&commands_counted(std::mem::take(&mut commands)));
+        }
+        match (counted, ran) {
+            (Some((count, first, last)), _) => {
+                let (before, first) = calls.map_or((0, first), |(before, first, _)| (before, first));
+                calls = Some((before + count, first, last));
             }
-            None => {
-                joined.extend(sum.take().map(|(calls, first, last)| not_told(calls, first, last)));
+            (None, Some(ran)) => commands += ran,
+            (None, None) => {
                 joined.push_str(line);
                 joined.push('\n');
             }
         }
     }
-    joined.extend(sum.map(|(calls, first, last)| not_told(calls, first, last)));
+    joined.extend(calls.map(|(calls, first, last)| not_told(calls, first, last)));
+    if commands > 0 {
+        joined.push_str(&commands_counted(commands));
+    }
     joined
 }
 
@@ -424,4 +435,10 @@ fn counted_calls(line: &str) -> Option<(u32, u32, u32)> {
     let (_, numbers) = numbers.split_once('#')?;
     let (first, last) = numbers.split_once("-#").unwrap_or((numbers, numbers));
     Some((count.parse().ok()?, first.parse().ok()?, last.parse().ok()?))
+}
+
+/// What a line of [`commands_counted`] says.
+fn counted_commands(line: &str) -> Option<usize> {
+    let inner = line.strip_prefix("  (")?.strip_suffix(" in the agent's messages)")?;
+    inner.split_once(" command")?.0.parse().ok()
 }

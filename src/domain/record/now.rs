@@ -177,8 +177,14 @@ fn changed_since(calls: &[(usize, &CallLine<'_>)], check: Option<usize>) -> Vec<
 fn line(span: &Span<'_>, (at, line): (usize, &CallLine<'_>)) -> String {
     let arguments = span.arguments.told(line.call, ARGUMENTS);
     let text = line.result.map(shown).unwrap_or_default();
-    let result =
-        ToldResult { tool: &line.call.name, arguments: &arguments, text: &text, room: RESULT, may_be_counted: false };
+    let result = ToldResult {
+        tool: &line.call.name,
+        arguments: &arguments,
+        text: &text,
+        room: RESULT,
+        may_be_counted: false,
+        failed: false,
+    };
     let heard = span.heard_behind(at);
     let told = span.results.told(&result, |word| heard.holds(word)).replace('\n', " ");
     let mark = mark(line.end, &told);

@@ -353,7 +353,8 @@ fn joined(by_text: &[Vec<&str>], kept: &HashSet<usize>, room: PassageRoom) -> Ve
                 if !told.is_empty() {
                     told.push(' ');
                 }
-                told.push_str(&shortened(part, room.longest(), 0));
+                // What a sentence says may hold only on the condition with which it ends.
+                told.push_str(&shortened(part, room.longest() * 3 / 5, room.longest() * 2 / 5));
                 next = at + 1;
                 is_last_told = Some(all.len());
             }

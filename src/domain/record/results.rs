@@ -67,6 +67,8 @@ pub(super) struct ToldResult<'a> {
     pub room: usize,
     /// Of one that is too long, and of which nothing was spoken of, the number of its lines is enough.
     pub may_be_counted: bool,
+    /// The call failed: why is what its result says last.
+    pub failed: bool,
 }
 
 impl<'a> ResultShapes<'a> {
@@ -127,7 +129,7 @@ impl<'a> ResultShapes<'a> {
         let is_loss = |line: &&str| exit_line(line).is_none() && !self.stands_in_all(result, line);
         let before = if all[..body.start].iter().any(is_loss) { "[…] " } else { "" };
         let behind = if all[body.end..].iter().any(is_loss) { " […]" } else { "" };
-        let told = self.told_lines(lines, &text, result, code.is_some(), later);
+        let told = self.told_lines(lines, &text, result, result.failed || code.is_some(), later);
         one_gap(format!("{head}{before}{told}{behind}"))
     }
 
@@ -160,7 +162,7 @@ impl<'a> ResultShapes<'a> {
             let which = if all.last() == Some(&last) { "the last" } else { "among the last" };
             return format!("{}, {which}: {}", counted(all.len(), "line"), shortened(last, 80, 0));
         }
-        ranked.told(lines, result.room, later)
+        ranked.told(lines, result.room, failed, later)
     }
 
     /// The lines between what a wrapper puts before and behind them: what recurs from result to result, and echoes of the
@@ -309,8 +311,8 @@ impl RankedLines {
         RankedLines { shapes, scores, heard }
     }
 
-    /// The best lines in their order, with the gaps marked.
-    fn told(&self, lines: &[&str], room: usize, later: impl Fn(&str) -> bool) -> String {
+    /// The best lines in their order, with the gaps marked; of what failed the last one in any case.
+    fn told(&self, lines: &[&str], room: usize, failed: bool, later: impl Fn(&str) -> bool) -> String {
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.sort_by(|one, other| self.scores[*other].total_cmp(&self.scores[*one]).then(one.cmp(other)));
         let (mut kept, mut used, mut alike) = (HashSet::new(), 0, HashMap::new());
@@ -318,6 +320,10 @@ impl RankedLines {
         if (2..=FEW).contains(&lines.len()) {
             order.retain(|at| *at > 0);
             order.insert(0, 0);
+        }
+        if failed && lines.len() > FEW {
+            order.retain(|at| at + 1 < lines.len());
+            order.insert(0, lines.len() - 1);
         }
         for at in order {
             let cost = size(lines[at]).min(if at == 0 && lines.len() <= FEW { OPENING } else { LINE });

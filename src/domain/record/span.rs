@@ -11,11 +11,12 @@ use super::frames::drop_frames;
 use super::quote::{names, prefix, words};
 use super::results::{ResultShapes, users_reply};
 use super::spoken::spoken;
-use super::tasks::TaskList;
+use super::tasks::list_size;
 use super::usual::UsualSentences;
 use crate::domain::model::approval::{self, McpApproval};
 use crate::domain::model::code_block::last_block;
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
+use crate::domain::model::program_replies::{self, SeenMessage};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 
 /// Where a message of the path stands once the record is there.
@@ -138,8 +139,10 @@ const SHORTEST_NAME: usize = 6;
 impl<'a> Span<'a> {
     /// Reads the messages before the cut, from the first on.
     pub fn of(items: &[RecordItem<'a>]) -> Span<'a> {
+        let replies = program_replies::among(&seen(items));
         let mut reading = SpanReading::default();
-        for item in items {
+        for (at, item) in items.iter().enumerate() {
+            reading.is_reply = replies.contains(&at);
             match item {
                 RecordItem::Message(message, place) => reading.take(message, *place),
                 RecordItem::Unread(stretch) => reading.skip(*stretch),
@@ -193,12 +196,11 @@ impl<'a> Span<'a> {
     }
 
     fn lasting_lines(&self) -> Vec<usize> {
-        let mut list = TaskList::default();
         let mut runs: HashMap<(&str, String), usize> = HashMap::new();
         let mut lasting = Vec::new();
         for (at, line) in self.lines.iter().enumerate() {
             let (words, lasts) = match line {
-                Line::Call(line) if list.take(line.call, line.result) => continue,
+                Line::Call(line) if list_size(line.call).is_some() => continue,
                 Line::Call(line) => {
                     let reads = is_read_only(&line.call.name, &line.call.arguments);
                     (line.words(), line.end != CallEnd::Open && !reads)
@@ -252,6 +254,23 @@ impl<'a> Span<'a> {
         }
         HeardBehind { span: self, at, said }
     }
+}
+
+/// What is seen of the messages, by their places among the items.
+fn seen(items: &[RecordItem<'_>]) -> Vec<(usize, SeenMessage)> {
+    let mut seen = Vec::new();
+    let mut is_behind_gap = false;
+    for (at, item) in items.iter().enumerate() {
+        match item {
+            RecordItem::Message(message, _) => {
+                if let Some(message) = SeenMessage::of(message) {
+                    seen.push((at, SeenMessage { is_behind_gap: std::mem::take(&mut is_behind_gap), ..message }));
+                }
+            }
+            RecordItem::Unread(_) => is_behind_gap = true,
+        }
+    }
+    seen
 }
 
 /// Takes the last block of an agent's message together with the output right behind it.
@@ -326,6 +345,8 @@ struct SpanReading<'a> {
     classifier: UserTextClassifier,
     users: u32,
     calls: u32,
+    /// A program sent the message at hand: its number is a user's message's, its words are not.
+    is_reply: bool,
     /// Places of calls that have no result yet, oldest first, by their id: an id may come again.
     open: HashMap<&'a str, VecDeque<usize>>,
 }
@@ -377,6 +398,10 @@ impl<'a> SpanReading<'a> {
                     return;
                 }
                 self.users += 1;
+                if self.is_reply {
+                    self.push_text(hidden, text, |text| Line::Harness { text });
+                    return;
+                }
                 let (number, runs) = (self.users, place == RecordPlace::Running);
                 let mark = if place == RecordPlace::Stays { STAYS } else { "" };
                 if hidden {

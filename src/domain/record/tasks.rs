@@ -108,9 +108,17 @@ impl TaskList {
     }
 }
 
-/// How many tasks a call writes down, where it writes a list.
+/// How many tasks a call writes down, where that is what it is for: its tool is named after a list, or it has no other
+/// argument.
 pub(super) fn list_size(call: &ToolCall) -> Option<usize> {
-    items_of(call).map(|items| items.len())
+    let is_all = holds_list(&call.name) || call.arguments.as_object().is_some_and(|fields| fields.len() == 1);
+    items_of(call).filter(|_| is_all).map(|items| items.len())
+}
+
+/// Returns true for an argument that keeps a list of tasks beside what the call does.
+pub(super) fn is_side_list(call: &ToolCall, name: &str) -> bool {
+    let listed = |value| holds_list(name) && listed(true, value).is_some();
+    list_size(call).is_none() && call.arguments.get(name).is_some_and(listed)
 }
 
 /// The tasks of the list that a call writes down.

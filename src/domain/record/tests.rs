@@ -343,3 +343,78 @@ fn calls_are_counted_between_the_words_that_they_stand_between() {
         ["calls: #1", "lib5.so", "lib15.so", "build.log"].iter().map(|part| text.find(part)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {text}");
 }
+
+/// What a shell prints and what a harness says to the form of an answer are nobody's words, in whatever form they come.
+#[test]
+fn replies_of_programs_are_not_told_as_the_users() {
+    let mut messages = vec![said(Role::User, "Mend the parser."), said(Role::Assistant, "I look.\n```\nls\n```")];
+    for n in 0..6 {
+        messages.push(said(Role::User, &format!("part{n}.py\n(cwd: /src)\nroot@box:/src#")));
+        let command = format!("Part {n} is next.\n```\nsed -i s/a/b/ part{n}.py\n```");
+        messages.push(said(Role::Assistant, if n == 3 { "Part 3 is next." } else { &command }));
+        if n == 3 {
+            messages.push(said(Role::User, "Tu respuesta no tiene orden. Escribe:\n```\norden\n```"));
+            messages.push(said(Role::Assistant, &command));
+        }
+    }
+    messages.push(said(Role::User, "All done?\nroot@box:/src#"));
+    messages.push(said(Role::Assistant, "All is mended."));
+    messages.push(said(Role::User, "Now the tests, please."));
+    let text = written(&messages, 2_000);
+    let users: Vec<&str> = text.lines().filter(|line| line.contains(" User: ")).collect();
+    assert_eq!(users, ["u1 User: Mend the parser.", "u10 User: Now the tests, please."], "{text}");
+    assert!(text.contains("- `sed -i s/a/b/ part0.py` → ") && text.contains("Harness: Tu respuesta"), "{text}");
+}
+
+/// Some agents keep their list of tasks beside what each call does: the call is told by what it does.
+#[test]
+fn a_list_of_tasks_beside_the_arguments_hides_nothing() {
+    let list = "- [x] Look at the sources\n- [ ] Write the module";
+    let messages = [
+        said(Role::User, "Write the module."),
+        call_with(
+            "c1",
+            "write_to_file",
+            json!({"path": "src/module.ts", "content": "export {}", "task_progress": list}),
+        ),
+        result("c1", "saved"),
+        call_with("c2", "run", json!({"command": "npm run deploy", "Fortschritt_progress": list})),
+        result("c2", "deployed"),
+        call_with(
+            "c3",
+            "update_plan",
+            json!({"explanation": "done", "plan": [{"step": "Look", "status": "completed"}]}),
+        ),
+        result("c3", "ok"),
+    ];
+    let text = written(&messages, 2_000);
+    assert!(text.contains("write_to_file(src/module.ts") && text.contains("run(npm run deploy) → deployed"), "{text}");
+    assert!(text.contains("update_plan(1 task)") && !text.contains("write_to_file(2 tasks)"), "{text}");
+}
+
+/// A consent holds on the condition with which its sentence ends.
+#[test]
+fn a_sentence_that_is_cut_keeps_its_end() {
+    let consent = "Ja, bitte nehmen Sie das Regal mit der Nummer 4894369688 aus der Bestellung W5362037 zurück, erstatten Sie den \
+                   vollen Betrag von 537,01 Euro auf den Gutschein, mit dem ich es damals bezahlt habe, und geben Sie mir eine \
+                   kurze Nachricht, sobald die Bestellung als geliefert gilt.";
+    let mut messages = Vec::new();
+    for n in 0..40 {
+        let text = if n == 20 {
+            consent.to_owned()
+        } else {
+            format!(
+                "Frage {n}: was kostet Lampe {n}, und gibt es sie in Blau? {}",
+                "Mir ist das wichtig. ".repeat(n % 5)
+            )
+        };
+        messages.push(said(Role::User, &text));
+        messages.push(said(Role::Assistant, &format!("Lampe {n} kostet {n} Euro.")));
+    }
+    for room in [500, 700, 1_000, 1_500, 2_500] {
+        let text = written(&messages, room);
+        let told = text.lines().find(|line| line.contains("das Regal mit der Nummer"));
+        assert!(told.is_none_or(|told| told.contains("als geliefert gilt")), "{room}: {told:?}");
+    }
+    assert!(written(&messages, 2_500).contains("das Regal mit der Nummer"));
+}

@@ -132,11 +132,11 @@ impl Teller<'_, '_> {
             }
             // They ran before what is told next.
             if commands > 0 && told.len() > before {
-                told.insert(before, commands_counted(std::mem::take(&mut commands)));
+                told.insert(before, plain(commands_counted(std::mem::take(&mut commands)).trim_end().to_owned()));
             }
         }
         if commands > 0 {
-            told.push(commands_counted(commands));
+            told.push(plain(commands_counted(commands).trim_end().to_owned()));
         }
         told.iter().map(ToldLine::line).collect()
     }
@@ -157,7 +157,7 @@ impl Teller<'_, '_> {
 
     fn output(&self, at: usize, tool: &str, arguments: &str, text: &str, room: usize) -> String {
         let room = room * self.detail;
-        let result = ToldResult { tool, arguments, text, room, may_be_counted: false };
+        let result = ToldResult { tool, arguments, text, room, may_be_counted: false, failed: false };
         let heard = self.span.heard_behind(at);
         self.span.results.told(&result, |word| heard.holds(word))
     }
@@ -313,7 +313,8 @@ impl Teller<'_, '_> {
         let room = if failed { room.max(RESULT[2] * self.detail) } else { room };
         let room = if reads_as_refusal(&text) { room.max(REFUSAL) } else { room };
         let may_be_counted = self.may_be_counted(at, line, level);
-        let result = ToldResult { tool: &line.call.name, arguments: &arguments, text: &text, room, may_be_counted };
+        let result =
+            ToldResult { tool: &line.call.name, arguments: &arguments, text: &text, room, may_be_counted, failed };
         let heard = self.span.heard_behind(at);
         let told = self.span.results.told(&result, |word| heard.holds(word));
         let told = if level >= 4 { told.replace('\n', " ") } else { told };
@@ -405,8 +406,8 @@ pub(super) fn not_told(calls: u32, first: u32, last: u32) -> String {
 }
 
 /// The line that counts commands in the agent's words which are not told.
-fn commands_counted(commands: usize) -> ToldLine {
-    plain(format!("  ({} in the agent's messages)", counted(commands, "command")))
+pub(super) fn commands_counted(commands: usize) -> String {
+    format!("  ({} in the agent's messages)\n", counted(commands, "command"))
 }
 
 fn unread(stretch: UnreadStretch) -> String {

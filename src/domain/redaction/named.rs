@@ -108,9 +108,15 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
         let Some(start) = captures.get(0).map(|whole| whole.end()) else { continue };
         let assignment = read(text, &captures, start);
         if assignment.is_of_secret() {
-            found.push(Found { start, end: start + assignment.value.len(), kind: kind_of(assignment.name) });
+            let length = without_closing(assignment.value).len();
+            found.push(Found { start, end: start + length, kind: kind_of(assignment.name) });
         }
     }
+}
+
+/// A value without the brace that closes what it stands in, as in `${NAME:value}`: what it opens itself it closes.
+fn without_closing(value: &str) -> &str {
+    if value.contains('{') { value } else { value.strip_suffix('}').unwrap_or(value) }
 }
 
 fn read<'t>(text: &'t str, captures: &Captures<'t>, start: usize) -> Assignment<'t> {

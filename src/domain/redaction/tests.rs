@@ -145,6 +145,9 @@ fn own_patterns_come_on_top() {
     let own = RedactSetting::Own(OwnPatterns { patterns: vec![r"ACME-\d{4}".into(), r"pin=(\d+)".into()] });
     let redaction = Redaction::of(&own);
     assert_eq!(redaction.redact("ACME-1234, pin=77", None), "[redacted: own pattern], pin=[redacted: own pattern]");
+    let nested = format!("spring.datasource.password=${{POSTGRES_PASSWORD:{}}}", "psqladmin");
+    let told = redaction.redact(&nested, None);
+    assert_eq!(told, "spring.datasource.password=${POSTGRES_PASSWORD:[redacted: password]}");
     assert!(redaction.redact(&format!("PASSWORD={}", "hunter22"), None).contains("[redacted: password]"));
     assert_ne!(redaction.digest(), auto().digest());
     assert_ne!(Redaction::of(&RedactSetting::Word(RedactWord::Off)).digest(), auto().digest());

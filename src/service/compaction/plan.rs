@@ -14,8 +14,7 @@ use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
 use crate::domain::compaction::strategy::{counts, most_kept};
 use crate::domain::hook::HookReport;
-use crate::domain::model::entry::EntryMeta;
-use crate::domain::model::program_replies;
+use crate::domain::model::entry::{EntryMeta, by_programs};
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::record::given;
@@ -271,7 +270,7 @@ impl PlannedCompaction {
         let plan = self.replaces()?;
         let heads = &self.loaded.heads;
         // What a program printed, or said to the form of an answer, is nothing to work on.
-        let replies = program_replies::places(heads);
+        let replies = by_programs(heads);
         let by_user = |index: &usize| {
             let head = heads.get(*index).filter(|head| !head.shape.begins_by_harness && !replies.contains(index));
             head.is_some_and(|head| head.has_users_words(&self.settings.agents))

@@ -55,7 +55,7 @@ fn keeps_the_newest_results() {
 #[test]
 fn what_a_result_says_in_brief_stands_before_its_marker_while_there_is_room() {
     let path = path(&[400, 400, 400, 30]);
-    let told = (1..=4).map(|at| ((path[at].id, format!("c{}", at - 1)), format!("price {at}"))).collect();
+    let told = (1..=4).map(|at| ((path[at].id, format!("c{}", at - 1)), vec![format!("price {at}")])).collect();
     let settings = Settings { keep_recent_results: 0, ..settings() };
     let spared = SparedResults::new();
     let with = |text: &str| u64::from(result_tokens(settings.estimator, "c1", text));
@@ -73,7 +73,7 @@ fn what_a_result_says_in_brief_stands_before_its_marker_while_there_is_room() {
 #[test]
 fn a_result_that_would_free_too_little_stays() {
     let path = path(&[400, 50, 400, 30]);
-    let told = HashMap::from([((path[1].id, "c0".to_owned()), "price 1".to_owned())]);
+    let told = HashMap::from([((path[1].id, "c0".to_owned()), vec!["price 1".to_owned()])]);
     let settings = Settings { keep_recent_results: 0, ..settings() };
     let masked = |least_gain| {
         let brief = BriefResults { told: told.clone(), room: 1_000, least_gain };

@@ -73,10 +73,13 @@ pub fn record_aim(account: &Account, settings: &Settings) -> u64 {
     if settings.target_tokens.is_some() { aim } else { aim.max(half) }
 }
 
-/// How much of the newest context a summary leaves verbatim, in estimated tokens: what is asked for, as far as a record and
-/// what comes next have room beside it below red.
+/// How much of the newest context a summary leaves verbatim, in estimated tokens: what is asked for, as far as a record has its
+/// quarter of what lies below red beside it in the size that is aimed at, and always as much as that quarter.
 pub fn most_kept(account: &Account, settings: &Settings) -> u32 {
-    let most = room_below_red(account, settings) / 4;
+    let quarter = room_below_red(account, settings) / 4;
+    let fixed = u64::from(account.system) + u64::from(account.tools);
+    let aimed = account.estimate_of(record_aim(account, settings), settings.estimator).saturating_sub(fixed);
+    let most = aimed.saturating_sub(quarter).max(quarter);
     settings.keep_recent_tokens.min(u32::try_from(most).unwrap_or(u32::MAX))
 }
 

@@ -1,7 +1,8 @@
 use super::*;
 
 fn told(shapes: &ResultShapes<'_>, text: &str, room: usize, later: &[&str]) -> String {
-    let result = ToldResult { tool: "bash", arguments: "cargo test --all", text, room, may_be_counted: false };
+    let result =
+        ToldResult { tool: "bash", arguments: "cargo test --all", text, room, may_be_counted: false, failed: false };
     shapes.told(&result, |word| later.contains(&word))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::domain::compaction::mask::BRIEF_ROOM;
+use crate::domain::compaction::mask::BRIEF_ROOMS;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::prune::{Largest, PruneCall, PruneItem, Pruner};
 use crate::domain::context::elision::occurrences;
@@ -60,7 +60,7 @@ pub(crate) struct ViewReading {
     pruner: Pruner,
     redaction: Redaction,
     /// What results say in brief, by entry and call, where masking may take them.
-    brief: HashMap<(Uuid, String), String>,
+    brief: HashMap<(Uuid, String), Vec<String>>,
     tells_briefly: bool,
     /// The whole path, where chapters are to be summarised.
     path: Vec<Segment>,
@@ -289,8 +289,13 @@ impl ViewReading {
             let is_elided = elided.contains(&(ElidedPart::Result, known.call_id.as_str()));
             if is_text && known.tokens > BRIEF_FROM && !is_elided {
                 let name = self.names.get(&result.tool_call_id).map(String::as_str).unwrap_or_default();
-                let brief = brief_result(name, &result.plain_text(), known.end, BRIEF_ROOM);
-                self.brief.extend(brief.map(|brief| ((head.id, known.call_id.clone()), brief)));
+                let text = result.plain_text();
+                let told = BRIEF_ROOMS.iter().filter_map(|room| brief_result(name, &text, known.end, *room));
+                let mut told: Vec<String> = told.collect();
+                told.dedup();
+                if !told.is_empty() {
+                    self.brief.insert((head.id, known.call_id.clone()), told);
+                }
             }
         }
     }
@@ -301,7 +306,7 @@ impl ViewReading {
     }
 
     /// What results say in brief, once everything was read.
-    pub(super) fn take_brief(&mut self) -> HashMap<(Uuid, String), String> {
+    pub(super) fn take_brief(&mut self) -> HashMap<(Uuid, String), Vec<String>> {
         std::mem::take(&mut self.brief)
     }
 
