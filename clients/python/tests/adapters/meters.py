@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import anyio
+
+from contextd import AsyncContextd
 from contextd.types import SettingsPatch
 
 TURNS = 30
@@ -24,3 +27,13 @@ def shows(room: str) -> str:
 def tells(result: str) -> str:
     """What a model makes of it."""
     return f"That is {re.findall(r'shows ([0-9]+)', result)[0]}. " + "Nothing else to report. " * 10
+
+
+async def at_rest(client: AsyncContextd, session_id: str) -> None:
+    """Waits until no compaction is being made: a real model takes longer than one, a played one no time at all."""
+    for _ in range(600):
+        made = [its async for its in client.compactions.list(session_id)]
+        if all(its["status"] not in ("queued", "running") or its.get("prepared") for its in made):
+            return
+        await anyio.sleep(0.05)
+    raise AssertionError("a compaction never ends")

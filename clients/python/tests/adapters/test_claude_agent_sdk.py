@@ -30,7 +30,7 @@ from claude_agent_sdk.testing import run_session_store_conformance
 
 from contextd import AsyncContextd
 from contextd.claude_agent_sdk import ContextdSessionStore
-from tests.adapters.meters import SETTINGS, TURNS, reading
+from tests.adapters.meters import SETTINGS, TURNS, at_rest, reading
 
 pytestmark = pytest.mark.anyio
 
@@ -80,6 +80,7 @@ async def test_thirty_turns_in_a_small_window(client: AsyncContextd, options: Cl
     await converse(replace(options, session_store=store), rooms[: TURNS // 2])
     written = next(Path(options.env["CLAUDE_CONFIG_DIR"]).glob("projects/*/*.jsonl")).read_text()
     assert await store.load(key) == [json.loads(line) for line in written.splitlines()]
+    await at_rest(client, await store.contextd_id(key))
 
     # Another process goes on with the same session, of which it has nothing but the store, and is asked of old rooms.
     resumed = replace(options, session_id=None, resume=key["session_id"], session_store=ContextdSessionStore(client))
@@ -103,6 +104,7 @@ async def assert_the_sdk_reads_it(store: ContextdSessionStore, options: ClaudeAg
 
 
 async def assert_the_context_fits(client: AsyncContextd, session_id: str) -> None:
+    await at_rest(client, session_id)
     compactions = [its async for its in client.compactions.list(session_id) if its["status"] == "succeeded"]
     assert len(compactions) >= 3
     context = await client.sessions.context(session_id, format="anthropic")

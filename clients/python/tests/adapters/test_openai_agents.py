@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-import anyio
 import pytest
 
 pytest.importorskip("agents", reason="needs the package openai-agents")
@@ -29,7 +28,7 @@ from pydantic import TypeAdapter
 
 from contextd import AsyncContextd
 from contextd.openai_agents import ContextdSession
-from tests.adapters.meters import SETTINGS, SUMMARY, TURNS, reading, shows, tells
+from tests.adapters.meters import SETTINGS, SUMMARY, TURNS, at_rest, reading, shows, tells
 
 pytestmark = pytest.mark.anyio
 
@@ -91,15 +90,6 @@ async def converse(session: ContextdSession, model: Model, turns: range) -> None
             run_config=RunConfig(tracing_disabled=True),
         )
         assert f"That is {reading(f'room-{n}')}." in result.final_output
-
-
-async def at_rest(client: AsyncContextd, session_id: str) -> None:
-    for _ in range(600):
-        made = [its async for its in client.compactions.list(session_id)]
-        if all(its["status"] not in ("queued", "running") or its.get("prepared") for its in made):
-            return
-        await anyio.sleep(0.05)
-    raise AssertionError("a compaction never ends")
 
 
 async def test_the_one_id_of_a_chat_model_comes_back_on_all_its_items(client: AsyncContextd) -> None:
