@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::patience::eventually;
+use crate::patience::{eventually, until};
 
 /// The text of the `n`th user message of [`turns`].
 pub fn asked(n: usize) -> String {
@@ -104,6 +104,13 @@ pub async fn reaches(app: &App, id: &Value, wanted: &[&str]) -> Value {
 /// Waits until a compaction has ended, whichever way.
 pub async fn ended(app: &App, id: &Value) -> Value {
     reaches(app, id, &["succeeded", "failed", "cancelled", "skipped"]).await
+}
+
+/// Waits until no compaction of the session is being made; one that is prepared may wait.
+pub async fn settled(app: &App, session: &str) {
+    let is_made = |one: &Value| matches!(one["status"].as_str(), Some("queued" | "running")) && one["prepared"] != true;
+    let path = format!("{session}/compactions");
+    until("no compaction is being made", async || !all(app, &path).await.iter().any(is_made)).await;
 }
 
 /// A session's id, of its path.

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::drill_support::*;
-use crate::patience::eventually;
 
 /// What a provider with these ways would say of a context.
 #[derive(Clone, Copy)]
@@ -216,12 +215,7 @@ async fn what_is_never_posted_leaves_room_for_more_than_a_turn() {
             }
             let appended = app.post(&format!("{session}/entries"), body).await.expect(201);
             // The agent's model takes long enough for what is made or prepared in the background.
-            let is_at_rest = |one: &Value| !["queued", "running"].contains(&one["status"].as_str().unwrap());
-            eventually("no compaction is being made", async || {
-                let compactions = all(app, &format!("{session}/compactions")).await;
-                compactions.iter().all(|one| is_at_rest(one) || one["prepared"] == true).then_some(())
-            })
-            .await;
+            settled(app, &session).await;
             appended["snapshot"]["tokens"].as_u64().unwrap()
         };
         let mut first = 0;

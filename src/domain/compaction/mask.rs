@@ -35,7 +35,7 @@ pub struct BriefResults {
     pub least_gain: u32,
 }
 
-/// The most that is told of one result in brief, in quarter tokens, and the most that is shown of it with its marker.
+/// The rooms that one result is told in, in brief, in quarter tokens, and the most that is shown of it with its marker.
 pub const BRIEF_ROOMS: [usize; 2] = [120, 48];
 const MOST_BRIEF_TOKENS: u32 = 112;
 
@@ -114,11 +114,11 @@ impl MaskableResult<'_> {
     /// What it says in brief and the size of that with its marker, where it is much smaller than what is shown.
     fn told_briefly<'b>(&self, brief: &'b BriefResults, estimator: Estimator) -> Option<(&'b str, u32)> {
         let texts = brief.told.get(&(self.entry_id, self.call_id.to_owned()))?;
-        let sized = texts.iter().map(|text| {
+        let mut sized = texts.iter().map(|text| {
             let shown = replaced(self.call_id, text, self.original_tokens);
             (text.as_str(), result_tokens(estimator, self.call_id, &shown))
         });
-        sized.into_iter().find(|(_, after)| *after <= MOST_BRIEF_TOKENS.min(self.shown_tokens / 2))
+        sized.find(|(_, after)| *after <= MOST_BRIEF_TOKENS.min(self.shown_tokens / 2))
     }
 }
 

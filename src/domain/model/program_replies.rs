@@ -18,7 +18,7 @@ const LEAST_REPLIES: usize = 3;
 const MOST_ELEMENTS: usize = 64;
 
 /// The form of a text as a program writes it: it ends at a prompt, or holds nothing but elements. 0: neither.
-pub fn reply_form(text: &str) -> u32 {
+fn reply_form(text: &str) -> u32 {
     let text = text.trim();
     if ends_at_prompt(text) { PROMPT } else { first_element(text).map_or(0, digest) }
 }
@@ -46,9 +46,16 @@ fn first_element(text: &str) -> Option<&str> {
     None
 }
 
-fn digest(name: &str) -> u32 {
-    let [a, b, c, d, ..] = *blake3::hash(name.as_bytes()).as_bytes();
-    u32::from_be_bytes([a, b, c, d]).max(PROMPT + 1)
+/// A short digest of a text, never 0.
+pub(super) fn digest(text: &str) -> u32 {
+    let [a, b, c, d, ..] = *blake3::hash(text.as_bytes()).as_bytes();
+    u32::from_be_bytes([a, b, c, d]).max(1)
+}
+
+/// Returns whether a message holds a block of code, and in the user's role, the form in which a program may have written it.
+pub fn signs_of(message: &Message) -> (bool, u32) {
+    let text = message.plain_text();
+    (last_block(&text).is_some(), if message.role == Role::User { reply_form(&text) } else { 0 })
 }
 
 /// What is seen of a message of the agent's or in the user's role.
@@ -71,12 +78,12 @@ impl SeenMessage {
             Role::User => false,
             _ => return None,
         };
-        let text = message.plain_text();
+        let (holds_block, reply_form) = signs_of(message);
         Some(SeenMessage {
             is_answer,
             calls_tools: message.tool_calls().next().is_some(),
-            holds_block: last_block(&text).is_some(),
-            reply_form: if is_answer { 0 } else { reply_form(&text) },
+            holds_block,
+            reply_form,
             by_harness: is_by_harness(message),
             is_behind_gap: false,
         })

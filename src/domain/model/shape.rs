@@ -8,10 +8,9 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::call_end::CallEnd;
-use super::code_block::last_block;
 use super::links::Links;
 use super::message::{Block, CallKind, Message, Role, ToolResult};
-use super::program_replies::reply_form;
+use super::program_replies::{digest, signs_of};
 use super::user_text::{is_by_harness, name_of};
 use crate::domain::model::chapter_task::asks_for_chapters;
 use crate::domain::model::item::Item;
@@ -195,9 +194,7 @@ impl Shape {
             && matches!(message.content.first(), Some(Block::Text { text, .. }) if asks_for_chapters(text));
         shape.by_harness = is_by_harness(message);
         if matches!(message.role, Role::User | Role::Assistant) && shape.calls.is_empty() && shape.results.is_empty() {
-            let text = message.plain_text();
-            shape.holds_block = last_block(&text).is_some();
-            shape.reply_form = if message.role == Role::User { reply_form(&text) } else { 0 };
+            (shape.holds_block, shape.reply_form) = signs_of(message);
         }
         shape.speaker = message.name().filter(|_| message.role == Role::User).map(name_of);
         shape.links = Links::of(message);
@@ -284,11 +281,6 @@ fn opening(text: &str) -> u32 {
         }
     };
     digest(&said.to_lowercase())
-}
-
-fn digest(said: &str) -> u32 {
-    let [a, b, c, d, ..] = *blake3::hash(said.as_bytes()).as_bytes();
-    u32::from_be_bytes([a, b, c, d]).max(1)
 }
 
 fn is_false(value: &bool) -> bool {

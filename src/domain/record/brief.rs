@@ -16,17 +16,24 @@ const LONGEST_TEXT: usize = 400;
 /// Quarter tokens of a line of what failed.
 const LONGEST_LINE: usize = 160;
 
-/// Writes what a result says by itself in at most so much room, in quarter tokens: the values of data, those of the whole
-/// before those of its parts, and short answers. Of what failed, that it did, with its first line and its last. `None`: of a
-/// file or of a long text no part stands for the whole.
-pub fn brief_result(tool: &str, text: &str, end: CallEnd, room: usize) -> Option<String> {
-    if text.len() > LONGEST {
-        return None;
-    }
+/// Writes what a result says by itself, once for each room, in quarter tokens: the values of data, those of the whole before
+/// those of its parts, and short answers. Of what failed, that it did, with its first line and its last. None where of a file
+/// or of a long text no part stands for the whole; texts that are alike stand once.
+pub fn brief_result(tool: &str, text: &str, end: CallEnd, rooms: &[usize]) -> Vec<String> {
     let failed = end.went_wrong();
-    let said = if failed { failure(text) } else { by_itself(tool, text)? };
-    let (head, tail) = if failed { (room / 2, room / 2) } else { (room, 0) };
-    (!said.is_empty()).then(|| format!("{}{}", mark(end, &said), shortened(&said, head, tail)))
+    let said = match failed {
+        _ if text.len() > LONGEST => None,
+        true => Some(failure(text)),
+        false => by_itself(tool, text),
+    };
+    let Some(said) = said.filter(|said| !said.is_empty()) else { return Vec::new() };
+    let told = |room: &usize| {
+        let (head, tail) = if failed { (room / 2, room / 2) } else { (*room, 0) };
+        format!("{}{}", mark(end, &said), shortened(&said, head, tail))
+    };
+    let mut told: Vec<String> = rooms.iter().map(told).collect();
+    told.dedup();
+    told
 }
 
 fn by_itself(tool: &str, text: &str) -> Option<String> {
@@ -97,21 +104,25 @@ fn holds_text(value: &Value) -> bool {
 mod tests {
     use super::*;
 
+    fn brief(tool: &str, text: &str, end: CallEnd, room: usize) -> Option<String> {
+        brief_result(tool, text, end, &[room]).pop()
+    }
+
     #[test]
     fn data_and_short_answers_are_told_and_parts_of_long_texts_are_not() {
         let variants = (0..40).map(|at| format!(r#""v{at}": {{"price": {at}.5, "available": true}}"#));
         let product = format!(r#"{{"variants": {{{}}}, "name": "Camera"}}"#, variants.collect::<Vec<_>>().join(", "));
-        let told = brief_result("get_product", &product, CallEnd::Returned, 120).unwrap();
+        let told = brief("get_product", &product, CallEnd::Returned, 120).unwrap();
         assert!(told.starts_with("name Camera, ") && told.ends_with("[…]") && told.len() < 200, "{told}");
-        assert_eq!(brief_result("退款", "支付未成功。\n", CallEnd::Returned, 120).as_deref(), Some("支付未成功。"));
-        assert_eq!(brief_result("search", "[]", CallEnd::Returned, 120).as_deref(), Some("[]"));
+        assert_eq!(brief("退款", "支付未成功。\n", CallEnd::Returned, 120).as_deref(), Some("支付未成功。"));
+        assert_eq!(brief("search", "[]", CallEnd::Returned, 120).as_deref(), Some("[]"));
         for (tool, text) in [
             ("bash", "a\nb\nc\nd"),
             ("bash", r#"{"output": "a\nb\nc", "exit_code": 0}"#),
             ("read_file", r#"{"name": "app"}"#),
             ("get", ""),
         ] {
-            assert_eq!(brief_result(tool, text, CallEnd::Returned, 120), None, "{text}");
+            assert_eq!(brief(tool, text, CallEnd::Returned, 120), None, "{text}");
         }
     }
 
@@ -124,8 +135,8 @@ mod tests {
             ("bash", r#"{"output": "make\n1\n2\nError 2", "exit_code": 2}"#, "failed: make […] exit_code 2"),
             ("send", r#"{"error": "邮箱已满"}"#, "failed: 邮箱已满"),
         ] {
-            assert_eq!(brief_result(tool, text, CallEnd::Failed, 400).as_deref(), Some(told), "{text}");
+            assert_eq!(brief(tool, text, CallEnd::Failed, 400).as_deref(), Some(told), "{text}");
         }
-        assert_eq!(brief_result("bash", "rm: no", CallEnd::Refused, 120).as_deref(), Some("refused: rm: no"));
+        assert_eq!(brief("bash", "rm: no", CallEnd::Refused, 120).as_deref(), Some("refused: rm: no"));
     }
 }

@@ -408,6 +408,7 @@ fn join_counts(text: &str) -> String {
         }
         if ran.is_none() && commands > 0 {
             joined.push_str(&commands_counted(std::mem::take(&mut commands)));
+            joined.push('\n');
         }
         match (counted, ran) {
             (Some((count, first, last)), _) => {
@@ -424,6 +425,7 @@ fn join_counts(text: &str) -> String {
     joined.extend(calls.map(|(calls, first, last)| not_told(calls, first, last)));
     if commands > 0 {
         joined.push_str(&commands_counted(commands));
+        joined.push('\n');
     }
     joined
 }

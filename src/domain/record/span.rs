@@ -1,6 +1,6 @@
 //! The span as the record tells it: who said what, which call returned what, in order and with numbers.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::Value;
 
@@ -139,7 +139,7 @@ const SHORTEST_NAME: usize = 6;
 impl<'a> Span<'a> {
     /// Reads the messages before the cut, from the first on.
     pub fn of(items: &[RecordItem<'a>]) -> Span<'a> {
-        let replies = program_replies::among(&seen(items));
+        let replies = by_programs(items);
         let mut reading = SpanReading::default();
         for (at, item) in items.iter().enumerate() {
             reading.is_reply = replies.contains(&at);
@@ -196,8 +196,7 @@ impl<'a> Span<'a> {
     }
 
     fn lasting_lines(&self) -> Vec<usize> {
-        let mut runs: HashMap<(&str, String), usize> = HashMap::new();
-        let mut lasting = Vec::new();
+        let mut run = Vec::new();
         for (at, line) in self.lines.iter().enumerate() {
             let (words, lasts) = match line {
                 Line::Call(line) if list_size(line.call).is_some() => continue,
@@ -208,13 +207,12 @@ impl<'a> Span<'a> {
                 Line::Block(block) => ((BLOCKS, block.command.clone()), !inspects(&block.command)),
                 _ => continue,
             };
-            *runs.entry(words.clone()).or_default() += 1;
-            if lasts {
-                lasting.push((at, words));
-            }
+            run.push((at, words, lasts));
         }
-        let is_single = |words: &(&str, String)| runs.get(words).is_none_or(|runs| *runs == 1);
-        lasting.into_iter().rev().filter(|(_, words)| is_single(words)).map(|(at, _)| at).collect()
+        let mut times: HashMap<&(&str, String), usize> = HashMap::new();
+        run.iter().for_each(|(_, words, _)| *times.entry(words).or_default() += 1);
+        let lasting = run.iter().rev().filter(|(_, words, lasts)| *lasts && times.get(words) == Some(&1));
+        lasting.map(|(at, _, _)| *at).collect()
     }
 
     /// The calls of [`Span::lasting`].
@@ -233,7 +231,7 @@ impl<'a> Span<'a> {
 
     /// What the agent said right behind a line, and the arguments of the calls that followed.
     pub fn heard_behind(&self, at: usize) -> HeardBehind<'_> {
-        let mut said = std::collections::HashSet::new();
+        let mut said = HashSet::new();
         let (mut spoken, mut called) = (0, 0);
         for line in self.lines.iter().skip(at + 1).take(4 * WORDS_BEHIND) {
             match line {
@@ -256,8 +254,13 @@ impl<'a> Span<'a> {
     }
 }
 
-/// What is seen of the messages, by their places among the items.
-fn seen(items: &[RecordItem<'_>]) -> Vec<(usize, SeenMessage)> {
+/// The places of the items that a program sent in the user's role.
+fn by_programs(items: &[RecordItem<'_>]) -> HashSet<usize> {
+    // Where the agent calls tools there are none, and nothing needs to be looked at.
+    let calls = |item: &RecordItem<'_>| matches!(item, RecordItem::Message(message, _) if message.tool_calls().next().is_some());
+    if items.iter().any(calls) {
+        return HashSet::new();
+    }
     let mut seen = Vec::new();
     let mut is_behind_gap = false;
     for (at, item) in items.iter().enumerate() {
@@ -270,7 +273,7 @@ fn seen(items: &[RecordItem<'_>]) -> Vec<(usize, SeenMessage)> {
             RecordItem::Unread(_) => is_behind_gap = true,
         }
     }
-    seen
+    program_replies::among(&seen)
 }
 
 /// Takes the last block of an agent's message together with the output right behind it.
@@ -312,7 +315,7 @@ pub(super) fn words_of(call: &ToolCall) -> (&str, String) {
 pub(super) struct HeardBehind<'s> {
     span: &'s Span<'s>,
     at: usize,
-    said: std::collections::HashSet<&'s str>,
+    said: HashSet<&'s str>,
 }
 
 impl HeardBehind<'_> {

@@ -117,8 +117,8 @@ pub(super) fn list_size(call: &ToolCall) -> Option<usize> {
 
 /// Returns true for an argument that keeps a list of tasks beside what the call does.
 pub(super) fn is_side_list(call: &ToolCall, name: &str) -> bool {
-    let listed = |value| holds_list(name) && listed(true, value).is_some();
-    list_size(call).is_none() && call.arguments.get(name).is_some_and(listed)
+    let is_list = |value| listed(true, value).is_some();
+    holds_list(name) && call.arguments.get(name).is_some_and(is_list) && list_size(call).is_none()
 }
 
 /// The tasks of the list that a call writes down.

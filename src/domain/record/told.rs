@@ -132,11 +132,11 @@ impl Teller<'_, '_> {
             }
             // They ran before what is told next.
             if commands > 0 && told.len() > before {
-                told.insert(before, plain(commands_counted(std::mem::take(&mut commands)).trim_end().to_owned()));
+                told.insert(before, plain(commands_counted(std::mem::take(&mut commands))));
             }
         }
         if commands > 0 {
-            told.push(plain(commands_counted(commands).trim_end().to_owned()));
+            told.push(plain(commands_counted(commands)));
         }
         told.iter().map(ToldLine::line).collect()
     }
@@ -407,7 +407,7 @@ pub(super) fn not_told(calls: u32, first: u32, last: u32) -> String {
 
 /// The line that counts commands in the agent's words which are not told.
 pub(super) fn commands_counted(commands: usize) -> String {
-    format!("  ({} in the agent's messages)\n", counted(commands, "command"))
+    format!("  ({} in the agent's messages)", counted(commands, "command"))
 }
 
 fn unread(stretch: UnreadStretch) -> String {

@@ -4,8 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::drill_support::all;
-use crate::patience::until;
+use crate::drill_support::{all, settled};
 
 /// One message of some 250 tokens.
 pub fn message(n: usize) -> Value {
@@ -58,10 +57,7 @@ impl<'a> Poster<'a> {
 
     /// No compaction is being made; one that is prepared may wait.
     pub async fn settled(&self) {
-        let is_made =
-            |one: &Value| matches!(one["status"].as_str(), Some("queued" | "running")) && one["prepared"] != true;
-        let path = format!("{}/compactions", self.session);
-        until("no compaction is being made", async || !all(self.app, &path).await.iter().any(is_made)).await;
+        settled(self.app, &self.session).await;
     }
 
     /// The places of their entries among all of the session's.

@@ -26,8 +26,7 @@ impl RoomForKept {
         let aim = aim(settings, automatic);
         let estimate = account.estimate_of(aim, settings.estimator);
         let summary = if is_narrow(settings, aim) { 0 } else { frame_tokens(settings) + record_room(aim) };
-        let fixed = u64::from(account.system) + u64::from(account.tools) + summary;
-        let target = estimate.saturating_sub(fixed);
+        let target = estimate.saturating_sub(fixed(account) + summary);
         RoomForKept { target, limit: target }
     }
 }
@@ -59,8 +58,12 @@ pub fn aim(settings: &Settings, automatic: bool) -> u64 {
 
 /// Estimated tokens that lie between system prompt and tools, posted or not, and red: all that a conversation can have.
 pub fn room_below_red(account: &Account, settings: &Settings) -> u64 {
-    let fixed = u64::from(account.system) + u64::from(account.tools);
-    account.estimate_of(red_tokens(settings) as u64, settings.estimator).saturating_sub(fixed)
+    account.estimate_of(red_tokens(settings) as u64, settings.estimator).saturating_sub(fixed(account))
+}
+
+/// Estimated tokens of system prompt and tools.
+fn fixed(account: &Account) -> u64 {
+    u64::from(account.system) + u64::from(account.tools)
 }
 
 /// The size that a record brings the context to, in tokens. Where system prompt and tools take much of the window, half of
@@ -77,8 +80,7 @@ pub fn record_aim(account: &Account, settings: &Settings) -> u64 {
 /// quarter of what lies below red beside it in the size that is aimed at, and always as much as that quarter.
 pub fn most_kept(account: &Account, settings: &Settings) -> u32 {
     let quarter = room_below_red(account, settings) / 4;
-    let fixed = u64::from(account.system) + u64::from(account.tools);
-    let aimed = account.estimate_of(record_aim(account, settings), settings.estimator).saturating_sub(fixed);
+    let aimed = account.estimate_of(record_aim(account, settings), settings.estimator).saturating_sub(fixed(account));
     let most = aimed.saturating_sub(quarter).max(quarter);
     settings.keep_recent_tokens.min(u32::try_from(most).unwrap_or(u32::MAX))
 }

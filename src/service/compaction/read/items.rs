@@ -289,10 +289,7 @@ impl ViewReading {
             let is_elided = elided.contains(&(ElidedPart::Result, known.call_id.as_str()));
             if is_text && known.tokens > BRIEF_FROM && !is_elided {
                 let name = self.names.get(&result.tool_call_id).map(String::as_str).unwrap_or_default();
-                let text = result.plain_text();
-                let told = BRIEF_ROOMS.iter().filter_map(|room| brief_result(name, &text, known.end, *room));
-                let mut told: Vec<String> = told.collect();
-                told.dedup();
+                let told = brief_result(name, &result.plain_text(), known.end, &BRIEF_ROOMS);
                 if !told.is_empty() {
                     self.brief.insert((head.id, known.call_id.clone()), told);
                 }
