@@ -203,6 +203,30 @@ async fn the_only_request_stays_the_anchor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_user_said_in_several_messages_is_one_request() {
+    let app = App::shared();
+    let session = app.session(json!({"settings": by_hand()})).await;
+    let mut items = turns(0..2, 30);
+    items.push(user(REQUEST));
+    items.push(user("<system-reminder>The list of tasks is empty.</system-reminder>"));
+    items.push(user("[Image: source: /tmp/shot.png]"));
+    items.extend(steps(2..20));
+    app.append(&session, "openai_chat", json!(items)).await;
+    assert_eq!(compact(app, &session, json!({"force": true, "strategy": "summarize"})).await["status"], "succeeded");
+    let shown = context(app, &session, "openai_chat").await;
+    let told = texts(&shown);
+    let copies: Vec<&String> = told.iter().filter(|text| text.starts_with("[running request]")).collect();
+    assert_eq!(copies.len(), 1, "{told:?}");
+    assert!(copies[0].ends_with(&format!("{REQUEST}\n\n[Image: source: /tmp/shot.png]")), "{}", copies[0]);
+    let record = told.iter().find(|text| text.contains("<context-summary>")).unwrap();
+    assert_eq!(record.matches("[the request that stands below this record]").count(), 2, "{record}");
+    lints(app, "openai_chat", &shown).await;
+    let body = json!({"format": "openai_chat", "items": messages(&shown)});
+    let put = app.put(&format!("{session}/transcript"), body).await.expect(200);
+    assert_eq!((&put["appended"], &put["forked"]), (&json!(0), &json!(false)), "{put}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_long_paste_stands_by_head_and_tail() {
     let app = App::shared();
     let long =

@@ -35,7 +35,8 @@ class Transcript:
 
 
 def shorten(text, longest=LONGEST):
-    if len(text) <= longest:
+    # What was cut already, and says so, is cut no second time.
+    if len(text) <= longest + 60:
         return text
     half = longest // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

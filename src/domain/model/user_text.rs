@@ -3,6 +3,7 @@
 //! Each block of a message is judged by itself: what stands beside the user's words takes none of them away.
 
 mod agents;
+pub mod call_replies;
 mod harness;
 pub mod replies;
 
@@ -11,6 +12,7 @@ use super::chapter_task::asks_for_chapters;
 use super::framed::is_framed;
 use super::message::{Block, Message, Role};
 use super::running;
+use call_replies::TextResult;
 
 pub use agents::{NAME_CHARS, attributed, name_of, named};
 pub use harness::without_surroundings;
@@ -83,11 +85,12 @@ pub fn parts(message: Message) -> Vec<Message> {
     if message.role != Role::User || texts(&message).nth(1).is_none() {
         return vec![message];
     }
+    let mut telling = TellingMessage::of(&message, false);
     let Message { role, content, stop, opaque } = message;
     let mut parts: Vec<(Option<std::mem::Discriminant<UserText>>, Vec<Block>)> = vec![(None, Vec::new())];
     for block in content {
         let kind = match &block {
-            Block::Text { text, .. } => Some(std::mem::discriminant(&tell(text, false))),
+            Block::Text { text, .. } => Some(std::mem::discriminant(&telling.tell(text))),
             _ => None,
         };
         match parts.last_mut() {
@@ -111,7 +114,8 @@ fn texts(message: &Message) -> impl Iterator<Item = &str> {
 
 /// What the blocks of a message say together: the user's words where there are any, else what stands there.
 fn judge(message: &Message, answered: bool) -> UserText {
-    texts(message).map(|text| tell(text, answered)).fold(UserText::Other, UserText::with)
+    let mut telling = TellingMessage::of(message, answered);
+    texts(message).map(|text| telling.tell(text)).fold(UserText::Other, UserText::with)
 }
 
 impl UserText {
@@ -132,6 +136,34 @@ impl UserText {
             (Output(first), Output(second)) => Output(joined(first, &second)),
             (Output(text), _) | (_, Output(text)) => Output(text),
             (Other, Other) => Other,
+        }
+    }
+}
+
+/// Tells the texts of a message apart, in order.
+struct TellingMessage {
+    answered: bool,
+    /// A harness writes such messages around the user's words.
+    is_frame: bool,
+    /// The last text was the head of a result alone.
+    is_behind_head: bool,
+}
+
+impl TellingMessage {
+    fn of(message: &Message, answered: bool) -> TellingMessage {
+        TellingMessage { answered, is_frame: call_replies::is_frame(texts(message)), is_behind_head: false }
+    }
+
+    fn tell(&mut self, text: &str) -> UserText {
+        if !self.is_frame {
+            return tell(text, self.answered);
+        }
+        let head = TextResult::of(text);
+        let is_behind_head = std::mem::replace(&mut self.is_behind_head, head.is_some_and(|head| head.text.is_empty()));
+        match call_replies::users_part(text) {
+            Some((said, _)) => tell(&said, self.answered),
+            None if head.is_some() || is_behind_head => UserText::Output(text.trim().to_owned()),
+            None => tell(text, self.answered),
         }
     }
 }

@@ -224,7 +224,7 @@ fn template(line: &str) -> String {
 }
 
 /// A line without its names and numbers: lines alike are of one kind.
-fn shape(line: &str) -> String {
+pub(super) fn shape(line: &str) -> String {
     let line = prefix(line, LINE);
     let mut shape = line.to_owned();
     for name in names(line) {

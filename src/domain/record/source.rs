@@ -10,6 +10,7 @@ use super::numbers::{CitedNumbers, PathMessage, PathNumbers, PathPart};
 use super::places::OpenPlaces;
 use super::quote::{GAP, prefix, suffix};
 use super::span::{RecordItem, RecordPlace, UnreadStretch};
+use super::text_results::TextResults;
 use super::{RecordParts, beside, shown, write};
 use crate::domain::context::elision;
 use crate::domain::model::compaction::Elision;
@@ -47,6 +48,7 @@ pub struct RecordSource {
     classifier: UserTextClassifier,
     redaction: Redaction,
     places: OpenPlaces,
+    text_results: TextResults,
     /// All that was taken in or skipped so far, in numbers.
     counted: UnreadStretch,
     marks: NumberMarks,
@@ -99,6 +101,7 @@ impl RecordSource {
         self.marks.fill(marks, first..known.depth);
         self.marks.begin(known);
         self.places.forget();
+        self.text_results = TextResults::default();
         self.counted = UnreadStretch { messages: known.messages, users: known.users, calls: known.calls };
         self.unread = UnreadStretch {
             messages: known.messages.saturating_sub(self.begun.messages),
@@ -153,6 +156,7 @@ impl RecordSource {
     /// The message as it is told from, and what it holds in numbers.
     fn arrived(&mut self, message: &mut Message) -> UnreadStretch {
         let numbers = (self.counted.users, self.counted.calls);
+        self.text_results.pair(message);
         self.places.redact(message, &self.redaction, numbers, &self.classifier);
         lighten(message);
         let holds = self.holds(message);

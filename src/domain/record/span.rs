@@ -8,8 +8,10 @@ use super::arguments::{ArgumentShapes, arguments_text};
 use super::effect::{command_of, inspects, is_read_only};
 use super::ending::{self, CallEnd};
 use super::frames::drop_frames;
+use super::pasted::drop_alike;
 use super::quote::{names, prefix, words};
 use super::results::{ResultShapes, users_reply};
+use super::rewritten::RewrittenFiles;
 use super::spoken::spoken;
 use super::tasks::list_size;
 use super::usual::UsualSentences;
@@ -111,6 +113,7 @@ pub(super) struct Span<'a> {
     pub results: ResultShapes<'a>,
     pub arguments: ArgumentShapes<'a>,
     pub usual: UsualSentences,
+    pub rewritten: RewrittenFiles,
     /// Lines with calls, or commands in the agent's words, that do more than read and have ended, and were not made again in the
     /// same words; the newest first.
     /// What keeps the list of tasks is told by the list.
@@ -154,7 +157,9 @@ impl<'a> Span<'a> {
             Line::User { text, .. } => Some(text),
             _ => None,
         });
-        drop_frames(of_users.collect());
+        let mut of_users: Vec<&mut String> = of_users.collect();
+        of_users.iter_mut().for_each(|text| drop_alike(text));
+        drop_frames(of_users);
         span.usual = UsualSentences::of(span.lines.iter().filter_map(|line| match line {
             Line::Agent { text } => Some(text.as_str()),
             _ => None,
@@ -172,10 +177,13 @@ impl<'a> Span<'a> {
                 _ => None,
             })
         };
-        let (mut results, mut arguments, mut last_use) =
-            (ResultShapes::default(), ArgumentShapes::default(), HashMap::new());
+        let (mut results, mut arguments) = (ResultShapes::default(), ArgumentShapes::default());
+        let (mut rewritten, mut last_use) = (RewrittenFiles::default(), HashMap::new());
         for (at, line) in calls() {
             arguments.learn(line.call);
+            if line.end == CallEnd::Returned {
+                rewritten.learn(at, line.call);
+            }
             if let Some(result) = line.result {
                 results.learn(&line.call.name, &arguments_text(line.call), &result.plain_text());
             }
@@ -193,6 +201,7 @@ impl<'a> Span<'a> {
             }
         }
         (self.results, self.arguments, self.last_use) = (results, arguments, last_use);
+        self.rewritten = rewritten;
     }
 
     fn lasting_lines(&self) -> Vec<usize> {
@@ -202,7 +211,8 @@ impl<'a> Span<'a> {
                 Line::Call(line) if list_size(line.call).is_some() => continue,
                 Line::Call(line) => {
                     let reads = is_read_only(&line.call.name, &line.call.arguments);
-                    (line.words(), line.end != CallEnd::Open && !reads)
+                    let stands = self.rewritten.overtaken(at, line.call).is_none();
+                    (line.words(), line.end != CallEnd::Open && !reads && stands)
                 }
                 Line::Block(block) => ((BLOCKS, block.command.clone()), !inspects(&block.command)),
                 _ => continue,

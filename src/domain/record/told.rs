@@ -7,7 +7,7 @@ use super::arguments::{arguments_text, fields, is_path};
 use super::effect::is_read_only;
 use super::ending::CallEnd;
 use super::quote::{
-    PassageRoom, counted, density, passage, passages, sentences, shortened, shortened_once, size, trimmed,
+    GAP, PassageRoom, counted, density, passage, passages, sentences, shortened, shortened_once, size, trimmed,
 };
 use super::results::{ToldResult, is_line_count, lines_of_file, lines_shown, shown};
 use super::span::{AnsweredBlock, BLOCKS, CallLine, HARNESS as HARNESS_TOOL, Line, Span, UnreadStretch};
@@ -263,7 +263,10 @@ impl Teller<'_, '_> {
         if let Some(tasks) = tasks {
             return push(told, line, format!("({})", counted(tasks, "task")));
         }
-        let arguments = self.span.arguments.told(line.call, arguments);
+        let arguments = match self.span.rewritten.overtaken(at, line.call) {
+            Some(path) => format!("{path}, {GAP}"),
+            None => self.span.arguments.told(line.call, arguments),
+        };
         let room = room.min(NEWEST_RESULT * self.detail);
         let seen = self.lines_read(at, line, room).map(|lines| format!(" → {lines}"));
         let outcome = seen.clone().unwrap_or_else(|| self.returned(at, line, room, level));

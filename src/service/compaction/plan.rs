@@ -4,7 +4,7 @@ mod hooks;
 pub(crate) mod selection;
 pub(crate) mod standing;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use crate::domain::compaction::result::Reason;
 use crate::domain::compaction::strategy::{counts, most_kept};
 use crate::domain::hook::HookReport;
 use crate::domain::model::entry::{EntryMeta, by_programs};
+use crate::domain::model::message::Role;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::record::given;
@@ -74,19 +75,34 @@ pub struct PlannedCompaction {
 /// Where the running request is that a new view is to show behind its summary.
 #[derive(Debug, Clone)]
 pub(super) enum RunningPlace {
-    /// At this place.
-    At(usize),
+    /// At these places: the user may say in several messages what is asked.
+    At(Vec<usize>),
     /// It is the first message and stands.
     Stands(Uuid),
     /// The last compaction showed it.
     Carried(RunningRequest),
 }
 
+/// Most messages that are one running request together.
+const MOST_IN_A_ROW: usize = 16;
+
 /// Basis of a plan, its leaf and newest compaction; a commit checks that it still holds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PlanBasis {
     pub leaf_id: Option<Uuid>,
     pub newest: Option<Uuid>,
+}
+
+/// The places of the user's messages, out of `left`, that end at `newest` with nothing of the agent's between them. Anchors
+/// stand by themselves.
+fn said_in_a_row(plan: &Plan, heads: &[EntryMeta], left: &BTreeSet<usize>, newest: usize) -> Vec<usize> {
+    let before = heads.iter().enumerate().take(newest).skip(plan.boundary_start).rev();
+    let others = before.take_while(|(_, head)| !head.is_visible() || head.role == Some(Role::User));
+    let is_part = |index: &usize| left.contains(index) && !plan.anchors.contains(index);
+    let mut row: Vec<usize> = others.map(|(index, _)| index).filter(is_part).take(MOST_IN_A_ROW).collect();
+    row.reverse();
+    row.push(newest);
+    row
 }
 
 impl Service {
@@ -278,16 +294,16 @@ impl PlannedCompaction {
         if plan.kept.iter().any(by_user) {
             return None;
         }
-        let left: Vec<usize> =
+        let left: BTreeSet<usize> =
             plan.history.iter().chain(&plan.turn_prefix).chain(&plan.anchors).copied().filter(by_user).collect();
-        let newest = left.iter().copied().max().filter(|newest| *newest >= plan.boundary_start);
+        let newest = left.last().copied().filter(|newest| *newest >= plan.boundary_start);
         match newest {
             // What came before the last view is not here: the record tells of it.
             None => self.loaded.record()?.running.clone().map(RunningPlace::Carried),
             Some(first) if plan.anchors.contains(&first) && left.iter().all(|index| *index == first) => {
                 heads.get(first).map(|head| RunningPlace::Stands(head.id))
             }
-            Some(newest) => Some(RunningPlace::At(newest)),
+            Some(newest) => Some(RunningPlace::At(said_in_a_row(plan, heads, &left, newest))),
         }
     }
 

@@ -59,7 +59,15 @@ const SKILL: &str = "Base directory for this skill:";
 const GIVEN: &str = "\nARGUMENTS:";
 
 /// Openings of texts that are a harness's to their end.
-const NOBODY: [&str; 2] = ["This is the Gemini CLI.", "This is the Qwen Code."];
+const NOBODY: [&str; 7] = [
+    "This is the Gemini CLI.",
+    "This is the Qwen Code.",
+    "# TODO LIST ",
+    "# task_progress ",
+    "[ERROR] You did not use a tool",
+    "[TASK RESUMPTION]",
+    "(The user did not provide a new message",
+];
 
 /// Heads the request in a message that an editor's extension fills with its context.
 const MY_REQUEST: [&str; 2] = ["\n## My request for Codex:", "\n## My request:"];

@@ -52,8 +52,8 @@ pub(crate) struct ViewReading {
     fixed: HashSet<(usize, usize)>,
     /// Places of anchors that a summariser reads.
     told: HashSet<usize>,
-    /// Place of the running request, and what was asked in it.
-    running_at: Option<usize>,
+    /// Places of the running request, and what was asked there, with the last entry of it.
+    running_at: Vec<usize>,
     pub(super) running: Option<(Uuid, String)>,
     /// Tool names by call.
     names: HashMap<String, String>,
@@ -114,8 +114,8 @@ impl ViewReading {
             fixed,
             told: planned.told_anchors(),
             running_at: match planned.running() {
-                Some(RunningPlace::At(index)) => Some(index),
-                _ => None,
+                Some(RunningPlace::At(row)) => row,
+                _ => Vec::new(),
             },
             running: None,
             names,
@@ -175,7 +175,7 @@ impl ViewReading {
         if let Some(plan) = self.planned.replaces() {
             wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
         }
-        wanted.extend(self.running_at);
+        wanted.extend(&self.running_at);
         wanted.sort_unstable();
         wanted.dedup();
         let hidden = |index: usize| path::clip(&self.path, &self.hidden(index).unwrap_or_default());
@@ -201,8 +201,11 @@ impl ViewReading {
             self.records.done(&message, FileTable::new(&planned.settings.file_tools));
             return Ok(());
         };
-        if self.running_at == Some(index) {
-            self.running = asked(&message).map(|said| (stored.entry.head.id, said));
+        if self.running_at.contains(&index)
+            && let Some(said) = asked(&message)
+        {
+            let before = self.running.take().map(|(_, before)| format!("{before}\n\n")).unwrap_or_default();
+            self.running = Some((stored.entry.head.id, before + &said));
         }
         let cut = self.prune(index, &message);
         // Kept messages and the running request stay as they were said; records and summarisers get no secret.

@@ -20,7 +20,7 @@ pub(crate) struct RecordReading {
     end: i64,
     /// Entries that stay as they are.
     stay: HashSet<Uuid>,
-    running: Option<Uuid>,
+    running: Vec<Uuid>,
     agents: Vec<String>,
     redaction: Redaction,
     /// What an earlier compaction knows of the numbers, until the reading is there.
@@ -43,9 +43,11 @@ impl RecordReading {
             end,
             stay: stay.filter_map(|index| heads.get(*index)).map(|head| head.id).collect(),
             running: match planned.running() {
-                Some(RunningPlace::At(index)) => heads.get(index).map(|head| head.id),
-                Some(RunningPlace::Carried(running)) => Some(running.entry_id),
-                Some(RunningPlace::Stands(_)) | None => None,
+                Some(RunningPlace::At(row)) => {
+                    row.iter().filter_map(|index| heads.get(*index)).map(|head| head.id).collect()
+                }
+                Some(RunningPlace::Carried(running)) => vec![running.entry_id],
+                Some(RunningPlace::Stands(_)) | None => Vec::new(),
             },
             agents: planned.settings.agents.clone(),
             known: known.filter(|known| known.depth < end),
@@ -78,7 +80,7 @@ impl RecordReading {
         }
         let place = match () {
             () if self.stay.contains(&head.id) => RecordPlace::Kept,
-            () if self.running == Some(head.id) => RecordPlace::Running,
+            () if self.running.contains(&head.id) => RecordPlace::Running,
             () => RecordPlace::Told,
         };
         self.source.take_before(message, (place, Some(head.id)), head.depth, bytes);

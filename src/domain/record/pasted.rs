@@ -1,0 +1,77 @@
+//! What a user pastes: of lines that are alike a few say what the others do.
+
+use std::collections::HashMap;
+
+use super::quote::GAP;
+use super::results::shape;
+
+/// A text of fewer lines is told as it is.
+const LEAST_LINES: usize = 12;
+/// Lines that are looked at.
+const MOST_LINES: usize = 4_000;
+/// How many lines of one shape are told.
+const ALIKE: usize = 3;
+
+/// Leaves out of a text with many lines those that differ from three others in names and numbers alone.
+pub(super) fn drop_alike(text: &mut String) {
+    if text.lines().take(LEAST_LINES).count() < LEAST_LINES {
+        return;
+    }
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut told: Vec<&str> = Vec::new();
+    let mut is_cut = false;
+    for (at, line) in text.lines().enumerate() {
+        let of_kind = Some(shape(line)).filter(|shape| at < MOST_LINES && names_a_kind(shape));
+        let count = of_kind.map_or(0, |shape| {
+            let count = seen.entry(shape).or_default();
+            *count += 1;
+            *count
+        });
+        if count <= ALIKE {
+            told.push(line);
+        } else if told.last() != Some(&GAP) {
+            told.push(GAP);
+            is_cut = true;
+        }
+    }
+    if is_cut {
+        *text = told.join("\n");
+    }
+}
+
+/// Returns true if words say what kind of line it is: each of a list of nothing but names and numbers says something of its
+/// own.
+fn names_a_kind(shape: &str) -> bool {
+    shape.split(|c: char| !c.is_alphabetic()).any(|word| word.chars().nth(1).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> String {
+        let mut text = text.to_owned();
+        drop_alike(&mut text);
+        text
+    }
+
+    #[test]
+    fn of_lines_that_are_alike_three_are_told() {
+        let frames: Vec<String> =
+            (0..40).map(|n| format!("    at Router.loadPart{n} (src/app/file{n}.ts:{n}0:7)")).collect();
+        let trace = format!("Das kommt beim Start:\nError: no port\n{}\nKannst du das beheben?", frames.join("\n"));
+        let short = told(&trace);
+        assert!(short.starts_with("Das kommt beim Start:\nError: no port\n    at Router.loadPart0"), "{short}");
+        assert!(short.ends_with("[…]\nKannst du das beheben?"), "{short}");
+        assert_eq!(short.matches("    at ").count(), 3, "{short}");
+    }
+
+    #[test]
+    fn lists_of_wishes_and_of_files_stay() {
+        let wishes = "Bitte:\n- Knopf rot\n- Liste sortieren\n- Preis zeigen\n- Bild größer\n- Text kürzen\n- Menü links\n\
+                      - Fuß weg\n- Datum deutsch\n- Suche oben\n- Karte rund\n- Farbe hell\n- Schrift groß";
+        assert_eq!(told(wishes), wishes);
+        let files = (0..20).map(|n| format!("- src/part{n}.rs")).collect::<Vec<_>>().join("\n");
+        assert_eq!(told(&files), files);
+    }
+}
