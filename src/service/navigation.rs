@@ -155,7 +155,7 @@ impl Service {
             head.row = row.head.clone();
             head.state.leaf_is_tip = landing.is_tip;
             take_up(&mut head, &loaded);
-            let carried = carry(&mut transaction, tenant, &mut head, &mut loaded, None).await?;
+            let carried = carry(&mut transaction, tenant, &mut head, &mut loaded, None, true).await?;
             let (mut entries, mut branches) =
                 carried.map_or_else(Default::default, |carried| (vec![carried.entry], carried.branches));
             let carried_id = entries.last().map(|entry| entry.head.id);

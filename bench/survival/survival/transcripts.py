@@ -5,6 +5,7 @@ behind it. Thinking, media and what other agents said on the side are left out: 
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -244,9 +245,46 @@ def joined(messages):
     return out
 
 
+# How a text begins that is the result of a call in harnesses whose tools answer in the user's role.
+TEXT_RESULT = re.compile(r"^\[([\w.-]+)(?: [^\n]*)?\] Result:", re.MULTILINE)
+
+
+def with_text_results(messages):
+    """Results that a harness gives as text in the message behind the calls, as results of those calls."""
+    out, waiting = [], []
+    for message in messages:
+        if message.role == "assistant":
+            waiting = list(message.chat.get("tool_calls") or [])
+        elif message.role == "tool":
+            waiting = [c for c in waiting if c["id"] != message.chat.get("tool_call_id")]
+        elif message.role == "user" and waiting and isinstance(message.chat["content"], str):
+            text = message.chat["content"]
+            heads = [m for m in TEXT_RESULT.finditer(text) if any(c["function"]["name"] == m[1] for c in waiting)]
+            end = text.find("<environment_details>")
+            end = len(text) if end < 0 else end
+            rest = text[: heads[0].start()] if heads else text
+            for n, head in enumerate(heads):
+                found = next((c for c in waiting if c["function"]["name"] == head[1]), None)
+                stop = heads[n + 1].start() if n + 1 < len(heads) else max(end, head.end())
+                told = text[head.end() : stop].strip()
+                said = re.search(r"^<(feedback|answer|user_message)>\n?(.*?)</\1>", told, re.MULTILINE | re.DOTALL)
+                if found is None:
+                    rest += text[head.start() : stop]
+                    continue
+                waiting.remove(found)
+                out.append(result(found["id"], told.replace(said[0], "") if said else told, message.origin))
+                rest += said[0] if said else ""
+            if heads:
+                rest += text[end:]
+                message = user(rest.strip(), message.origin) if rest.strip() else None
+        if message:
+            out.append(message)
+    return out
+
+
 def paired(messages):
     """Every call with its result right behind it; a result without its call is left out."""
-    messages = list(messages)
+    messages = with_text_results(messages)
     results = {}
     for message in messages:
         if message.role == "tool" and message.chat.get("tool_call_id"):

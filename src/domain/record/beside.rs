@@ -78,12 +78,8 @@ fn only_answers(span: &Span<'_>, at: usize, text: &str) -> bool {
 
 fn lasting(span: &Span<'_>, cited: &CitedNumbers) -> Vec<String> {
     let told = |line: &CallLine<'_>| {
-        format!(
-            "- #{} {}({})",
-            line.number,
-            line.call.name,
-            span.arguments.told(line.call, ARGUMENTS).replace('\n', " ")
-        )
+        let arguments = span.arguments.told(line.call, ARGUMENTS).replace('\n', " ");
+        format!("- {}{}({arguments})", line.sign(), line.call.name)
     };
     let is_lacking = |line: &CallLine<'_>| line.end == CallEnd::Returned && !cited.calls.contains(&line.number);
     span.lasting_calls().filter(|(_, line)| is_lacking(line)).map(|(_, line)| told(line)).collect()

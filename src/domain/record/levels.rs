@@ -374,7 +374,7 @@ impl LeftOut {
     fn add(&mut self, line: &Line<'_>) {
         let (place, number) = match line {
             Line::User { number, .. } => (&mut self.said, *number),
-            Line::Call(call) => (&mut self.called, call.number),
+            Line::Call(call) if call.number > 0 => (&mut self.called, call.number),
             _ => return,
         };
         *place = Some((place.map_or(number, |(first, _)| first), number));

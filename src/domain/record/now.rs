@@ -163,7 +163,10 @@ fn changed_since(calls: &[(usize, &CallLine<'_>)], check: Option<usize>) -> Vec<
     {
         for (name, value) in fields(line.call).into_iter().filter(|(name, value)| is_path(name, value)) {
             let _ = name;
-            let path = format!("- {value} (#{})", line.number);
+            let path = match line.number {
+                0 => format!("- {value} "),
+                number => format!("- {value} (#{number})"),
+            };
             if !paths.iter().any(|known| known.starts_with(&format!("- {value} "))) {
                 paths.push(path);
             }
@@ -188,5 +191,5 @@ fn line(span: &Span<'_>, (at, line): (usize, &CallLine<'_>)) -> String {
     let heard = span.heard_behind(at);
     let told = span.results.told(&result, |word| heard.holds(word)).replace('\n', " ");
     let mark = mark(line.end, &told);
-    format!("- #{} {}({arguments}) → {mark}{}", line.number, line.call.name, shortened(&told, 2 * RESULT, 0))
+    format!("- {}{}({arguments}) → {mark}{}", line.sign(), line.call.name, shortened(&told, 2 * RESULT, 0))
 }

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::ending::{self, CallEnd};
 use super::span::{RecordPlace, UnreadStretch};
+use super::text_results::is_written;
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 
@@ -121,6 +122,9 @@ impl<'a> NumberWalk<'a> {
     }
 
     fn called(&mut self, call: &'a ToolCall, entry: Option<Uuid>) {
+        if is_written(call) {
+            return;
+        }
         self.numbers.last_call += 1;
         let number = self.numbers.last_call;
         self.open.entry(call.id.as_str()).or_default().push_back(number);

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::text_results::is_written;
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::record_numbers::RecordNumber;
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
@@ -32,12 +33,13 @@ impl OpenPlaces {
         };
         let user = said.then(|| RecordNumber::User(users.saturating_add(1)).to_string());
         redaction.redact_blocks(message, |block| match block {
-            Block::ToolCall(call) => {
+            Block::ToolCall(call) if !is_written(call) => {
                 calls = calls.saturating_add(1);
                 self.open.entry(call.id.clone()).or_default().push_back(calls);
                 Some(place(calls))
             }
             Block::ToolResult(result) => self.answered(&result.tool_call_id).map(place),
+            Block::ToolCall(_) => None,
             _ => user.clone(),
         });
     }

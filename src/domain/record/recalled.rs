@@ -60,7 +60,7 @@ impl Recalled {
 fn line(span: &Span<'_>, line: &CallLine<'_>, room: usize) -> Option<String> {
     let result = shown(line.result?);
     let arguments = span.arguments.told(line.call, ARGUMENTS);
-    let call = format!("- #{} {}({arguments}) → {}", line.number, line.call.name, mark(line.end, &result));
+    let call = format!("- {}{}({arguments}) → {}", line.sign(), line.call.name, mark(line.end, &result));
     // A mark of a cut takes a little more than its room.
     let room = room.checked_sub(size(&call) + 16)?.min(RESULT.0 + RESULT.1);
     let is_enough = room >= LEAST || size(&result) <= room;

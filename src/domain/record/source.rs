@@ -10,7 +10,7 @@ use super::numbers::{CitedNumbers, PathMessage, PathNumbers, PathPart};
 use super::places::OpenPlaces;
 use super::quote::{GAP, prefix, suffix};
 use super::span::{RecordItem, RecordPlace, UnreadStretch};
-use super::text_results::TextResults;
+use super::text_results::{TextResults, is_written};
 use super::{RecordParts, beside, shown, write};
 use crate::domain::context::elision;
 use crate::domain::model::compaction::Elision;
@@ -156,7 +156,11 @@ impl RecordSource {
     /// The message as it is told from, and what it holds in numbers.
     fn arrived(&mut self, message: &mut Message) -> UnreadStretch {
         let numbers = (self.counted.users, self.counted.calls);
-        self.text_results.pair(message);
+        let before = match self.kept.back_mut() {
+            Some((of, _)) => Some(of),
+            None => self.newest.back_mut().map(|newest| &mut newest.of).or(self.first.last_mut()),
+        };
+        self.text_results.pair(message, before.map(|of| &mut of.message));
         self.places.redact(message, &self.redaction, numbers, &self.classifier);
         lighten(message);
         let holds = self.holds(message);
@@ -168,7 +172,7 @@ impl RecordSource {
         let is_media = message.content.iter().any(Block::is_media);
         let is_said =
             matches!(self.classifier.classify(message), UserText::Said(text) if is_media || !text.trim().is_empty());
-        let calls = u32::try_from(message.tool_calls().count()).unwrap_or(u32::MAX);
+        let calls = u32::try_from(message.tool_calls().filter(|call| !is_written(call)).count()).unwrap_or(u32::MAX);
         UnreadStretch { messages: 1, users: u32::from(is_said), calls }
     }
 

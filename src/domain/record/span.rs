@@ -14,6 +14,7 @@ use super::results::{ResultShapes, users_reply};
 use super::rewritten::RewrittenFiles;
 use super::spoken::spoken;
 use super::tasks::list_size;
+use super::text_results::is_written;
 use super::usual::UsualSentences;
 use crate::domain::model::approval::{self, McpApproval};
 use crate::domain::model::code_block::last_block;
@@ -95,6 +96,7 @@ pub(super) struct AnsweredBlock {
 /// A call, the n-th on the path, and what it returned.
 #[derive(Debug)]
 pub(super) struct CallLine<'a> {
+    /// 0 where it was written as text: such a one has none.
     pub number: u32,
     pub call: &'a ToolCall,
     pub result: Option<&'a ToolResult>,
@@ -102,6 +104,13 @@ pub(super) struct CallLine<'a> {
     /// What the user said to it, and that the result is that and nothing else.
     pub said: Option<String>,
     pub is_reply: bool,
+}
+
+impl CallLine<'_> {
+    /// What stands before the tool's name.
+    pub fn sign(&self) -> String {
+        if self.number == 0 { String::new() } else { format!("#{} ", self.number) }
+    }
 }
 
 /// Everything before the cut, ready to be told.
@@ -459,11 +468,11 @@ impl<'a> SpanReading<'a> {
     }
 
     fn called(&mut self, call: &'a ToolCall, hidden: bool) {
-        self.calls += 1;
+        let number = if is_written(call) { 0 } else { self.calls + 1 };
+        self.calls = self.calls.max(number);
         if hidden {
             self.open.entry(call.id.as_str()).or_default().push_back(self.span.lines.len());
-            let line =
-                CallLine { number: self.calls, call, result: None, end: CallEnd::Open, said: None, is_reply: false };
+            let line = CallLine { number, call, result: None, end: CallEnd::Open, said: None, is_reply: false };
             self.span.lines.push(Line::Call(line));
         }
     }

@@ -1,17 +1,42 @@
-//! Results that a harness gives as text in the user's role, as the results of the calls that they name.
+//! Calls that an agent writes as text, and results that a harness gives as text in the user's role: both are told as calls and
+//! results are.
 
-use crate::domain::model::message::{Block, CallKind, Message, Role, ToolResult};
+mod written;
+
+use serde_json::Value;
+
+use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::call_replies::{TextResult, users_part};
+use crate::domain::model::user_text::{UserText, UserTextClassifier};
+use written::{WrittenCall, element_call, marked_call};
+
+/// Begins the id of a call that was written as text. No call of the ledger has such an id: it has no number.
+const WRITTEN: char = '\0';
+/// Begins a result in the form of models that write their calls as JSON.
+const TOOL_RESPONSE: [&str; 2] = ["<tool_response>", "</tool_response>"];
+
+/// Returns true if the agent wrote the call as text.
+pub(super) fn is_written(call: &ToolCall) -> bool {
+    call.id.starts_with(WRITTEN)
+}
 
 /// Calls of the last answer that wait for their results, in order: id and tool.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextResults {
     open: Vec<(String, String)>,
+    /// Calls that were written as text so far.
+    written: u32,
 }
 
 impl TextResults {
-    /// Makes results of the next message's texts that are some.
-    pub fn pair(&mut self, message: &mut Message) {
+    /// Makes results of the next message's texts that are some, and a call of what the message before it wrote as one.
+    pub fn pair(&mut self, message: &mut Message, before: Option<&mut Message>) {
+        if message.role == Role::User
+            && let Some(before) = before.filter(|before| before.role == Role::Assistant)
+            && before.tool_calls().next().is_none()
+        {
+            self.take_written(message, before);
+        }
         match message.role {
             Role::Assistant => {
                 let calls = message.tool_calls().filter(|call| call.kind != CallKind::Server);
@@ -20,6 +45,47 @@ impl TextResults {
             Role::User if !self.open.is_empty() => self.pair_texts(message),
             _ => {}
         }
+    }
+
+    /// Makes a call of the end of the agent's text, where the message behind it answers such a call.
+    fn take_written(&mut self, message: &mut Message, before: &mut Message) {
+        let said = before.plain_text();
+        let texts = message.content.iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let head = texts.clone().find_map(TextResult::of);
+        let call = match head {
+            Some(head) => element_call(&said, head.tool),
+            None => marked_call(&said).filter(|_| {
+                let is_response = texts.clone().any(|text| text.trim_start().starts_with(TOOL_RESPONSE[0]));
+                is_response || matches!(UserTextClassifier::behind(true).classify(message), UserText::Output(_))
+            }),
+        };
+        let Some(WrittenCall { words, name, arguments }) = call else { return };
+        self.written = self.written.saturating_add(1);
+        let id = format!("{WRITTEN}{}", self.written);
+        if head.is_none() {
+            let text = message.plain_text();
+            let response =
+                text.trim().strip_prefix(TOOL_RESPONSE[0]).and_then(|text| text.strip_suffix(TOOL_RESPONSE[1]));
+            let text = response.map_or(text.clone(), |response| response.trim().to_owned());
+            message.content = vec![Block::ToolResult(result(id.clone(), name.clone(), text))];
+        } else {
+            self.open = vec![(id.clone(), name.clone())];
+        }
+        before.content.retain(|block| !matches!(block, Block::Text { .. }));
+        if !words.is_empty() {
+            before.content.push(Block::text(words));
+        }
+        before.content.push(Block::ToolCall(ToolCall {
+            id,
+            name,
+            arguments: Value::Object(arguments),
+            arguments_text: None,
+            kind: CallKind::Function,
+            opaque: None,
+        }));
     }
 
     fn pair_texts(&mut self, message: &mut Message) {
@@ -116,5 +182,46 @@ mod tests {
             assert!(!told.contains(hidden), "{hidden}: {told}");
         }
         assert_eq!(source.path_numbers().last_user, 2);
+    }
+
+    #[test]
+    fn calls_that_are_written_as_text_are_told_as_calls_without_a_number() {
+        let agent = |text: &str| Message::text(Role::Assistant, text);
+        let source = RecordSource::of([
+            user(&["<task>\nPrüf den Start.\n</task>"]),
+            agent(
+                "I look.\n\n<read_file>\n<args>\n<file>\n<path>backend/main.py</path>\n</file>\n</args>\n</read_file>",
+            ),
+            user(&[
+                "[read_file for 'backend/main.py'] Result:\n\n1 | import uvicorn",
+                "<environment_details>x</environment_details>",
+            ]),
+            agent("<execute_command>\n<command>pip install -r requirements.txt</command>\n</execute_command>"),
+            user(&["[execute_command for 'pip install'] Result:", "error: no wheel for pandas"]),
+            agent("I list.\n<function=execute_bash>\n<parameter=command>ls backend</parameter>\n</function>"),
+            user(&["OBSERVATION:\nmain.py"]),
+            agent("<tool_call>\n{\"name\": \"get_order\", \"arguments\": {\"id\": \"W12\"}}\n</tool_call>"),
+            user(&["<tool_response>\n{\"status\": \"shipped\"}\n</tool_response>"]),
+            agent("Alles <b>gut</b>."),
+            user(&["Danke."]),
+        ]);
+        let told = source.record(4_000, Estimator::Pi);
+        for shown in [
+            "Agent: I look.",
+            "- read_file(backend/main.py) → ",
+            "import uvicorn",
+            "- execute_command(pip install -r requirements.txt) → error: no wheel for pandas",
+            "- execute_bash(ls backend) → ",
+            "- get_order(W12) → ",
+            "shipped",
+            "u2 User: Danke.",
+        ] {
+            assert!(told.contains(shown), "{shown}: {told}");
+        }
+        for hidden in ["- #", "<args>", "<function", "Harness:", "tool_response"] {
+            assert!(!told.contains(hidden), "{hidden}: {told}");
+        }
+        let numbers = source.path_numbers();
+        assert_eq!((numbers.last_user, numbers.last_call), (2, 0));
     }
 }

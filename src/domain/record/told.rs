@@ -328,15 +328,20 @@ impl Teller<'_, '_> {
 impl ToldLine {
     fn line(&self) -> String {
         let Some(alike) = &self.alike else { return format!("{}\n", self.text) };
+        let numbers = match (self.first, self.last) {
+            (0, 0) => String::new(),
+            (first, last) if first == last => format!("#{first} "),
+            (first, last) => format!("#{first}-#{last} "),
+        };
         match (&self.kind, self.calls) {
             (ToldKind::Count, calls) => not_told(calls, self.first, self.last),
             (ToldKind::Looks(tool), 1) => {
                 let (arguments, seen) = alike.rsplit_once(" → ").unwrap_or((alike, ""));
-                format!("- #{} {tool}({arguments}) → {seen}\n", self.first)
+                format!("- {numbers}{tool}({arguments}) → {seen}\n")
             }
-            (ToldKind::Looks(tool), _) => format!("- #{}-#{} {tool}({alike})\n", self.first, self.last),
-            (ToldKind::Text, 1) => format!("- #{} {alike}\n", self.first),
-            (ToldKind::Text, calls) => format!("- #{}-#{} {alike} (×{calls})\n", self.first, self.last),
+            (ToldKind::Looks(tool), _) => format!("- {numbers}{tool}({alike})\n"),
+            (ToldKind::Text, 1) => format!("- {numbers}{alike}\n"),
+            (ToldKind::Text, calls) => format!("- {numbers}{alike} (×{calls})\n"),
         }
     }
 }
@@ -382,7 +387,7 @@ fn push(told: &mut Vec<ToldLine>, line: &CallLine<'_>, rest: String) {
 /// Tells of a call that looked at something, in a row with those of the same tool right before.
 fn look(told: &mut Vec<ToldLine>, line: &CallLine<'_>, seen: String) {
     let kind = ToldKind::Looks(line.call.name.clone());
-    match told.last_mut().filter(|before| before.kind == kind && before.last + 1 == line.number) {
+    match told.last_mut().filter(|before| before.kind == kind && (line.number == 0 || before.last + 1 == line.number)) {
         Some(before) => {
             before.alike.get_or_insert_default().push_str(&format!("; {seen}"));
             (before.calls, before.last) = (before.calls + 1, line.number);
@@ -402,6 +407,8 @@ fn count(told: &mut Vec<ToldLine>, line: &CallLine<'_>) {
 /// The line that counts calls which are not told.
 pub(super) fn not_told(calls: u32, first: u32, last: u32) -> String {
     match last - first + 1 {
+        // Written as text, they have no numbers.
+        _ if last == 0 => format!("  ({})\n", counted(calls as usize, "call")),
         1 => format!("  (1 call: #{first})\n"),
         all if all == calls => format!("  ({calls} calls: #{first}-#{last})\n"),
         _ => format!("  ({} among #{first}-#{last})\n", counted(calls as usize, "call")),

@@ -9,6 +9,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 use crate::service::compaction::commit::entry::{entry_of, item_of, new_branch, step_behind};
 use crate::service::core::clock;
@@ -42,14 +43,17 @@ struct Here {
 /// Puts the compaction behind the leaf that still holds on its path and is not on it. `loaded` is that path, `head` stands
 /// at its end; both end with the new entry then. `left` was in force on the path that an edit leaves: if that took a
 /// compaction back, the compaction stays so. A move to a chosen place leaves nothing: it goes to what was in force there.
+/// `is_extended`: a message follows before anything is answered.
 pub(crate) async fn carry(
     connection: &mut PgConnection,
     tenant: Tenant,
     head: &mut Head,
     loaded: &mut PathSlice,
     left: Option<&Newest>,
+    is_extended: bool,
 ) -> Result<Option<Carried>> {
-    let Some(Here { record, lost_elisions }) = holding(connection, tenant, head, loaded, left).await? else {
+    let found = holding(connection, tenant, head, loaded, left, is_extended).await?;
+    let Some(Here { record, lost_elisions }) = found else {
         return Ok(None);
     };
     let mut entry = entry_of(head, record);
@@ -82,6 +86,7 @@ async fn holding(
     head: &Head,
     loaded: &PathSlice,
     left: Option<&Newest>,
+    is_extended: bool,
 ) -> Result<Option<Here>> {
     let sessions = match head.is_fork {
         true => path::sessions(&mut *connection, tenant.0, head.session_id).await?,
@@ -118,6 +123,9 @@ async fn holding(
             continue;
         }
         let Some(cut) = cut_on(connection, tenant, &sessions, &stored, record, &places).await? else { continue };
+        if !is_extended && shows_nothing(loaded, cut) && record.first_kept_entry_id != id.to_string() {
+            continue;
+        }
         let Some(here) = on_path(loaded, &places, record, cut) else { continue };
         if !grew_from(connection, tenant, loaded, &stored).await? {
             return Ok(None);
@@ -182,6 +190,11 @@ async fn cut_on(
     })
 }
 
+/// Returns true if no message stands behind a cut: what is to be answered next would stand in the record alone.
+fn shows_nothing(loaded: &PathSlice, cut: usize) -> bool {
+    !loaded.heads.get(cut..).unwrap_or_default().iter().any(EntryMeta::is_visible)
+}
+
 /// The record as it reads on this path. `None`: something of it is not here, or the path's own compaction covers more.
 fn on_path(loaded: &PathSlice, places: &HashMap<Uuid, usize>, record: &CompactionRecord, cut: usize) -> Option<Here> {
     let is_here = |id: &Uuid| places.contains_key(id);
@@ -233,9 +246,9 @@ pub(crate) fn fallen<'n>(
 }
 
 impl Newest {
-    /// Returns true if a path that ends at this depth ends before what is covered. Such a one has merely lost it.
+    /// Returns true if a path that ends at this depth has nothing but what is covered. Such a one has merely lost it.
     pub(crate) fn covers_beyond(&self, last_depth: i64) -> bool {
-        last_depth + 1 < tail_of(self)
+        last_depth < tail_of(self)
     }
 }
 

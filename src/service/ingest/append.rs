@@ -281,7 +281,7 @@ impl Service {
         let goes_on = leaf_before.is_none_or(|leaf| loaded.heads.iter().any(|entry| entry.id == leaf));
         let carried = match goes_on {
             true => None,
-            false => carry(connection, tenant, head, &mut loaded, left.as_ref()).await?,
+            false => carry(connection, tenant, head, &mut loaded, left.as_ref(), true).await?,
         };
         let (carried, branches) = carried.map_or_else(Default::default, |one| (vec![one.entry], one.branches));
         head.state.auto_retry_at = auto_retry_at;

@@ -295,7 +295,7 @@ async fn depart(
     head.row = row.head.clone();
     head.state.leaf_is_tip = landing.is_tip;
     take_up(head, &loaded);
-    let carried = carry(connection, tenant, head, &mut loaded, before.as_ref()).await?;
+    let carried = carry(connection, tenant, head, &mut loaded, before.as_ref(), more > 0).await?;
     head.state.auto_retry_at = auto_retry_at;
     let fallen = fallen(before.as_ref(), head.state.newest.as_ref(), carried.as_ref());
     // Where no code may stand in for a model, the next compaction is made as any.

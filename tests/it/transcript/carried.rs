@@ -290,3 +290,22 @@ async fn a_carried_compaction_is_taken_back_as_one() {
     app.put(&format!("{}/transcript", poster.session), body).await.expect(200);
     assert_eq!(rebuilt(app, &poster.session).await["messages"], json!(history));
 }
+
+/// Who goes back to the very end of what is covered has nothing but the record to answer, so it is not shown there.
+#[tokio::test]
+async fn a_history_that_ends_with_what_is_covered_shows_its_newest_message() {
+    let (poster, history, _) = compacted(App::shared()).await;
+    let done = all(poster.app, &format!("{}/compactions", poster.session)).await;
+    let entries = all(poster.app, &format!("{}/entries", poster.session)).await;
+    let messages: Vec<&Value> = entries.iter().filter(|entry| entry["type"] == "message").collect();
+    let kept = messages.iter().position(|entry| entry["id"] == done[0]["result"]["first_kept_entry_id"]).unwrap();
+    let left = &history[..kept];
+    let answer = poster.put(left, None).await;
+    let shown = answer["context"]["messages"].as_array().unwrap();
+    assert_eq!(shown.last(), left.last(), "{answer}");
+    // One that goes on from there has it again.
+    let mut next = left.to_vec();
+    next.push(said(kept, "Go on from here."));
+    let answer = poster.put(&next, None).await;
+    assert_eq!(answer["context"]["messages"].as_array().unwrap().last(), next.last(), "{answer}");
+}
