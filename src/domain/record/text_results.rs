@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::call_replies::{TextResult, users_part};
-use crate::domain::model::user_text::{UserText, UserTextClassifier};
+use crate::domain::model::user_text::{UserText, UserTextClassifier, without_surroundings};
+
+use super::quote::GAP;
 use written::{WrittenCall, element_call, marked_call};
 
 /// Begins the id of a call that was written as text. No call of the ledger has such an id: it has no number.
@@ -118,6 +120,10 @@ impl TextResults {
             }
             let told = behind.unwrap_or(told);
             let (said, told) = users_part(&told).map_or((None, told.clone()), |(said, rest)| (Some(said), rest));
+            // What the harness tells with every message is no part of the result.
+            let told = without_surroundings(&told);
+            // The user's words stand by themselves.
+            let told = if told.is_empty() && said.is_some() { GAP.to_owned() } else { told };
             message.content.push(Block::ToolResult(result(id, tool, told)));
             message.content.extend(said.map(Block::text));
         }
@@ -204,6 +210,10 @@ mod tests {
             user(&["<tool_response>\n{\"status\": \"shipped\"}\n</tool_response>"]),
             agent("Alles <b>gut</b>."),
             user(&["Danke."]),
+            agent("<ask_followup_question>\n<question>Welcher Port?</question>\n</ask_followup_question>"),
+            user(&[
+                "[ask_followup_question for 'Welcher Port?'] Result:\n<answer>\n5177\n</answer>\n<environment_details>y</environment_details>",
+            ]),
         ]);
         let told = source.record(4_000, Estimator::Pi);
         for shown in [
@@ -215,13 +225,14 @@ mod tests {
             "- get_order(W12) → ",
             "shipped",
             "u2 User: Danke.",
+            "- ask_followup_question(Welcher Port?) → the user: […]\nu3 User: 5177",
         ] {
             assert!(told.contains(shown), "{shown}: {told}");
         }
-        for hidden in ["- #", "<args>", "<function", "Harness:", "tool_response"] {
+        for hidden in ["- #", "<args>", "<function", "Harness:", "tool_response", "environment_details"] {
             assert!(!told.contains(hidden), "{hidden}: {told}");
         }
         let numbers = source.path_numbers();
-        assert_eq!((numbers.last_user, numbers.last_call), (2, 0));
+        assert_eq!((numbers.last_user, numbers.last_call), (3, 0));
     }
 }
