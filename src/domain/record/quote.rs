@@ -280,10 +280,12 @@ fn bounded(text: &str) -> String {
 /// The places of the sentences that are told.
 fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: impl Fn(&str) -> bool) -> HashSet<usize> {
     let code = fenced(parts);
-    let speaks = |at: &usize| !repeats.contains(at) && !code.contains(at);
+    // A rule between two parts of a text says nothing.
+    let is_said = |at: &usize| !repeats.contains(at) && parts[*at].chars().any(char::is_alphanumeric);
+    let speaks = |at: &usize| is_said(at) && !code.contains(at);
     let mut told: Vec<usize> = (0..parts.len()).filter(speaks).collect();
     if told.is_empty() {
-        told = (0..parts.len()).filter(|at| !repeats.contains(at)).collect();
+        told = (0..parts.len()).filter(is_said).collect();
     }
     let (first, last) = (told.first().copied().unwrap_or(0), told.last().copied().unwrap_or(0));
     let rank = |at: usize| {

@@ -79,3 +79,10 @@ fn no_heading_stands_alone() {
     let told = in_room(&format!("Start.\n## Results_2026 of v1\n{filler}\nEnd."), room(60));
     assert!(!told.contains("Results_2026"), "{told}");
 }
+
+#[test]
+fn a_rule_between_parts_is_not_told() {
+    let filler = "some words that say little and go on and on ".repeat(12);
+    let told = in_room(&format!("Plan_1 first.\n---\n{filler}\n***\n{filler}x\n---\nEnd_2."), room(60));
+    assert_eq!(told, "Plan_1 first. […] End_2.");
+}
