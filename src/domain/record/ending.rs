@@ -94,19 +94,27 @@ fn text_failed(shown: ShownText, result: &ToolResult) -> bool {
     let text = result.plain_text();
     match (text.len() <= LONGEST_JSON).then(|| values::parsed(&text)).flatten() {
         Some(Value::Object(fields)) => {
-            wrapper_failed(&fields) || shown == ShownText::Nothing && fields_say_failed(&fields)
+            wrapper_code(&fields).is_some_and(|code| code != 0)
+                || shown == ShownText::Nothing && fields_say_failed(&fields)
         }
         Some(_) => false,
         None => exit_code(&text).map_or_else(|| http_status(&text).is_some_and(is_failure), |code| code != 0),
     }
 }
 
-/// What is put around a command's output.
-fn wrapper_failed(fields: &Map<String, Value>) -> bool {
+/// The exit code in what is put around a command's output.
+fn wrapper_code(fields: &Map<String, Value>) -> Option<i64> {
     let wrapper = fields.get("metadata").and_then(Value::as_object);
     let codes = ["exit_code", "exitCode", "returncode", "return_code", "exit_status"];
-    let code = codes.iter().find_map(|name| number(fields.get(*name).or_else(|| wrapper?.get(*name))?));
-    code.is_some_and(|code| code != 0)
+    codes.iter().find_map(|name| number(fields.get(*name).or_else(|| wrapper?.get(*name))?))
+}
+
+/// The exit code that a result in JSON names.
+pub(super) fn code_of_json(text: &str) -> Option<i64> {
+    match (text.len() <= LONGEST_JSON).then(|| values::parsed(text)).flatten()? {
+        Value::Object(fields) => wrapper_code(&fields),
+        _ => None,
+    }
 }
 
 fn fields_say_failed(fields: &Map<String, Value>) -> bool {

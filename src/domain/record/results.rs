@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::ending::{exit_code, exit_line};
+use super::ending::{code_of_json, exit_code, exit_line};
 use super::quote::{
     GAP, counted, density, names, prefix, shortened, size, suffix, trimmed, whole_words_before, whole_words_behind,
     words,
@@ -115,15 +115,20 @@ impl<'a> ResultShapes<'a> {
     /// What a result says, in at most so much room. `later` says whether a word was spoken of or used afterwards.
     pub fn told(&self, result: &ToldResult<'_>, later: impl Fn(&str) -> bool) -> String {
         let text = readable(result.text);
-        let code = exit_code(&text).filter(|code| *code != 0);
+        let code = exit_code(&text).or_else(|| code_of_json(result.text)).filter(|code| *code != 0);
         let head = code.map(|code| format!("exit {code}: ")).unwrap_or_default();
         let all: Vec<&str> = looked_at(&text).collect();
         let body = self.body(result, &all);
         let lines = &all[body.clone()];
         if lines.is_empty() {
-            let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line);
+            let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line) && (says(line) || is_one_line(&text));
             let usual = all.iter().rev().find(tells).map(|last| shortened(last, 80, 0));
-            return format!("{head}{}", usual.unwrap_or_else(|| "no output".to_owned()));
+            let nothing = if text.trim().is_empty() || all.iter().all(|line| exit_line(line).is_some()) {
+                "no output"
+            } else {
+                GAP
+            };
+            return format!("{head}{}", usual.unwrap_or_else(|| nothing.to_owned()));
         }
         // What says the same each time is no loss; whatever else goes is marked.
         let is_loss = |line: &&str| exit_line(line).is_none() && !self.stands_in_all(result, line);
@@ -183,8 +188,18 @@ impl<'a> ResultShapes<'a> {
         let behind_label = core.split_once(": ").map(|(_, rest)| rest).filter(|rest| !rest.is_empty());
         let echo = core.len() > 8
             && (result.arguments.contains(core) || behind_label.is_some_and(|rest| result.arguments.contains(rest)));
-        exit_line(line).is_none() && !echo && !self.recurs(result, line)
+        exit_line(line).is_none() && (says(core) || is_one_line(result.text)) && !echo && !self.recurs(result, line)
     }
+}
+
+/// Returns true if a line holds a letter or a digit.
+fn says(line: &str) -> bool {
+    line.chars().any(char::is_alphanumeric)
+}
+
+/// Returns true if a text is a line by itself, as an empty list is: that tells something whatever it is.
+fn is_one_line(text: &str) -> bool {
+    text.trim().lines().nth(1).is_none()
 }
 
 /// Returns true if a line is nothing but the beginning or the end of an element.

@@ -300,7 +300,10 @@ impl Teller<'_, '_> {
         let refused = if line.end == CallEnd::Refused { "refused, " } else { "" };
         let reply = |said: &String| format!(" → {refused}the user: {}", shortened(said, NEWEST_RESULT, 300));
         let said = line.said.as_ref().map(reply).unwrap_or_default();
-        let Some(result) = line.result else { return format!("{said} → no result") };
+        let Some(result) = line.result else {
+            // What a harness gives as text may stand behind the record.
+            return format!("{said} → {}", if line.number == 0 { GAP } else { "no result" });
+        };
         if self.recalled.contains(&at) {
             return format!("{said} → [stands below]");
         }

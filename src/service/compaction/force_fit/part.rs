@@ -1,6 +1,10 @@
 //! What of a context may be cut, and how far.
 
 use crate::domain::model::compaction::{ElidedPart, Elision};
+use crate::domain::settings::Settings;
+
+/// A summary message says nothing in less, and takes no more where that is all there is; in tokens.
+pub(super) const LEAST_SUMMARY: u64 = 400;
 
 /// Tokens left of a result at least, by `Force`; each is for where the one before is not enough.
 pub(super) const SMALLEST: [u32; 3] = [300, 40, 12];
@@ -37,4 +41,10 @@ pub(crate) enum Force {
 
 pub(super) fn freed(elisions: &[Elision]) -> u64 {
     elisions.iter().map(|elision| u64::from(elision.tokens_before.saturating_sub(elision.tokens_after))).sum()
+}
+
+/// What a record of so many tokens is to have, whatever is kept beside it: half of them, and at most a fifth of the usable
+/// window.
+pub(super) fn least_record(settings: &Settings, replaced: u64) -> u64 {
+    (replaced / 2).min(u64::from(settings.usable()) / 5)
 }

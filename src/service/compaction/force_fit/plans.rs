@@ -18,7 +18,7 @@ use crate::domain::tokens::accounting::{FillState, fill_state};
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
-use crate::service::compaction::force_fit::part::{Force, SMALLEST};
+use crate::service::compaction::force_fit::part::{Force, LEAST_SUMMARY, SMALLEST, least_record};
 use crate::service::compaction::force_fit::truncate_kept::{KeptTruncation, may_lose_words};
 use crate::service::compaction::job::CompactRequest;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
@@ -34,8 +34,6 @@ use crate::store::entries;
 
 /// Share of the usable window, in percent, that kept messages and summary are to leave free: room for some turns.
 const FREE_PERCENT: u64 = 40;
-/// A summary message says nothing in less, and takes no more where that is all there is; in tokens.
-const LEAST_SUMMARY: u64 = 400;
 /// Tokens left of the arguments of each call and of each message's words where all must go that can: a marker, and names.
 const LEAST_TRAFFIC: u64 = 60;
 
@@ -283,7 +281,8 @@ impl Ground {
         tightness: Tightness,
         mut work: CompactionWork,
     ) -> Result<std::result::Result<Fitted, Reason>> {
-        let room = self.room(&work.outline, tightness);
+        let least = least_record(&self.settings, work.replaced_tokens);
+        let room = self.room(&work.outline, tightness, least);
         work.replaced_tokens = work.replaced_tokens.min(Allowance::most_replaced(room));
         if let Some(record) = &mut work.record {
             record.room = record.room.min(room);
@@ -304,8 +303,9 @@ impl Ground {
         })
     }
 
-    /// What the summary may take: what the rest of the new context leaves.
-    fn room(&self, outline: &Outline, tightness: Tightness) -> u64 {
+    /// What the summary may take: what the rest of the new context leaves. As far as the window goes, it has `least`: of what
+    /// is left out nothing else tells.
+    fn room(&self, outline: &Outline, tightness: Tightness, least: u64) -> u64 {
         let mut state = self.head.state.clone();
         let running = outline.running.clone();
         let summary_tokens = running.as_ref().map_or(0, |running| running.tokens);
@@ -319,7 +319,13 @@ impl Ground {
             // Else the next turn would be red again.
             Tightness::Roomy => u64::from(self.settings.usable()) * (100 - FREE_PERCENT) / 100,
         };
-        let room = self.head.state.account.estimate_of_part(most.saturating_sub(rest), self.settings.estimator);
-        room.saturating_sub(LEAST_SUMMARY)
+        let within = |most: u64| {
+            let room = self.head.state.account.estimate_of_part(most.saturating_sub(rest), self.settings.estimator);
+            room.saturating_sub(LEAST_SUMMARY)
+        };
+        match tightness {
+            Tightness::Roomy => within(most).max(within(u64::from(self.head.settings.context_window)).min(least)),
+            _ => within(most),
+        }
     }
 }

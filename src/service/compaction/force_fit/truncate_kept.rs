@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::part::{Force, KeptResult, SMALLEST, freed};
+use super::part::{Force, KeptResult, LEAST_SUMMARY, SMALLEST, freed, least_record};
 use crate::domain::compaction::result::Reason;
 use crate::domain::context::elision;
 use crate::domain::context::view::ViewItem;
@@ -63,7 +63,11 @@ impl KeptTruncation {
                 let is_kept = |head: &EntryMeta| head.depth >= outline.first_kept.depth || anchors.contains(&head.id);
                 let kept = heads.iter().enumerate().filter(|(_, head)| head.is_visible() && is_kept(head));
                 let kept: Vec<usize> = kept.map(|(index, _)| index).collect();
-                let summary = work.allowance().likely();
+                let record = match force {
+                    Force::Ends => LEAST_SUMMARY + least_record(&planned.settings, work.replaced_tokens),
+                    Force::Markers | Force::Words => 0,
+                };
+                let summary = work.allowance().likely().max(record);
                 to_cut(planned, &Present { kept, elisions: &outline.elisions, summary }, force)
             }
             Err(Reason::NothingToCompact | Reason::NoValidCutPoint | Reason::AlreadyCompacted) => {
