@@ -196,41 +196,19 @@ fn chosen_by_worth(newest: &NewestCompaction<'_>) -> bool {
 /// pinned entries and the newest compaction of a provider's own, each with its batch.
 pub(super) fn required(path: &[EntryMeta], end: usize, settings: &Settings) -> BTreeSet<usize> {
     let before = path.get(..end).unwrap_or_default();
-    let messages = || path.iter().enumerate().filter(|(_, head)| head.is_visible() && !head.is_instruction());
+    let visible = || before.iter().enumerate().filter(|(_, head)| head.is_visible());
     let mut anchors = anchor_indexes(path, &settings.pinned_entry_ids, end);
     if settings.anchor_first_user {
         let by_user = |head: &EntryMeta| head.is_by_user(&settings.agents) && head.starts_turn();
-        anchors.extend(first_request(messages(), by_user, settings));
+        anchors.extend(visible().find(|(_, head)| by_user(head)).map(|(index, _)| index));
         // Of an older entry it is not known whether the user speaks behind what a harness says first.
         let surely = |head: &EntryMeta| by_user(head) && !head.shape.begins_by_harness;
-        anchors.extend(first_request(messages(), surely, settings));
+        anchors.extend(visible().find(|(_, head)| surely(head)).map(|(index, _)| index));
     }
     anchors.extend(standing(path, settings).filter(|index| *index < end));
     anchors.extend(newest_checkpoint(path).filter(|index| *index < end));
     anchors.retain(|index| before.get(*index).is_some_and(EntryMeta::is_visible));
     with_batches(before, 0, anchors)
-}
-
-/// A first message of more than this share of the usable window is no anchor where the user says more before the agent does: it
-/// is a demonstration or something pasted, and the request stands behind it.
-const LARGE_OPENING: u32 = 8;
-
-/// Where the user's first request is.
-fn first_request<'p>(
-    messages: impl Iterator<Item = (usize, &'p EntryMeta)>,
-    by_user: impl Fn(&EntryMeta) -> bool,
-    settings: &Settings,
-) -> Option<usize> {
-    let mut first = None;
-    for (index, head) in messages {
-        match by_user(head) {
-            true if head.tokens <= settings.usable() / LARGE_OPENING => return Some(index),
-            true => first = first.or(Some(index)),
-            false if first.is_some() && head.role != Some(Role::User) => return first,
-            false => {}
-        }
-    }
-    first
 }
 
 /// Adds to the set whatever is tied to its members: on the path, or in the view, which begins at `shown_from`. Where an id

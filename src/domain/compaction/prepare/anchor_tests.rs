@@ -29,20 +29,6 @@ fn the_anchor_is_the_first_thing_that_the_user_wrote() {
 }
 
 #[test]
-fn a_large_opening_is_no_anchor_where_the_request_stands_behind_it() {
-    let anchors = |path: &str, window| {
-        let settings = Settings { context_window: window, reserve_tokens: 0, ..anchoring() };
-        prepare(&self::path(path), None, &settings).unwrap().anchors
-    };
-    let demonstration = "u40 u5 a9 u1 a9 u1 a9";
-    assert_eq!(anchors(demonstration, 200), [1]);
-    assert_eq!(anchors(demonstration, 400), [0], "what is no large part of the window stays");
-    assert_eq!(anchors("u40 a9 u5 a9 u1 a9 u1 a9", 200), [0], "the agent answered it");
-    assert_eq!(anchors("u40 u40 a9 u1 a9 u1 a9", 200), [0], "none is small");
-    assert_eq!(anchors("u40 u5 u1 a9 u1 a9", 200), [1]);
-}
-
-#[test]
 fn a_preamble_that_an_earlier_compaction_anchored_stays() {
     let mut path = path("u1 u5 a9 k1 u1 a9 u1 a9");
     path[0].shape.by_harness = true;

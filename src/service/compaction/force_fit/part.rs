@@ -2,6 +2,7 @@
 
 use crate::domain::model::compaction::{ElidedPart, Elision};
 use crate::domain::settings::Settings;
+use crate::service::compaction::work::CompactionWork;
 
 /// A summary message says nothing in less, and takes no more where that is all there is; in tokens.
 pub(super) const LEAST_SUMMARY: u64 = 400;
@@ -43,8 +44,7 @@ pub(super) fn freed(elisions: &[Elision]) -> u64 {
     elisions.iter().map(|elision| u64::from(elision.tokens_before.saturating_sub(elision.tokens_after))).sum()
 }
 
-/// What a record of so many tokens is to have, whatever is kept beside it: half of them, and at most a fifth of the usable
-/// window.
-pub(super) fn least_record(settings: &Settings, replaced: u64) -> u64 {
-    (replaced / 2).min(u64::from(settings.usable()) / 5)
+/// What the record of what is left out is to have, whatever is kept beside it: at most a fifth of the usable window.
+pub(super) fn least_record(settings: &Settings, work: &CompactionWork) -> u64 {
+    work.record.as_ref().map_or(0, |record| record.room.min(u64::from(settings.usable()) / 5))
 }

@@ -281,7 +281,7 @@ impl Ground {
         tightness: Tightness,
         mut work: CompactionWork,
     ) -> Result<std::result::Result<Fitted, Reason>> {
-        let least = least_record(&self.settings, work.replaced_tokens);
+        let least = least_record(&self.settings, &work);
         let room = self.room(&work.outline, tightness, least);
         work.replaced_tokens = work.replaced_tokens.min(Allowance::most_replaced(room));
         if let Some(record) = &mut work.record {

@@ -64,7 +64,7 @@ impl KeptTruncation {
                 let kept = heads.iter().enumerate().filter(|(_, head)| head.is_visible() && is_kept(head));
                 let kept: Vec<usize> = kept.map(|(index, _)| index).collect();
                 let record = match force {
-                    Force::Ends => LEAST_SUMMARY + least_record(&planned.settings, work.replaced_tokens),
+                    Force::Ends => LEAST_SUMMARY + least_record(&planned.settings, work),
                     Force::Markers | Force::Words => 0,
                 };
                 let summary = work.allowance().likely().max(record);
