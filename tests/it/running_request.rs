@@ -242,3 +242,30 @@ async fn a_long_paste_stands_by_head_and_tail() {
     assert!(copy.contains(" characters left out …]") && copy.len() < long.len() / 2, "{}", copy.len());
     assert!(shown["exceeds_window"].is_null());
 }
+
+/// What is left out stands in the record alone, so that has its room before the results are cut to size.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_has_its_room_beside_results_that_fill_the_window() {
+    let app = App::shared();
+    let settings = json!({"context_window": 8_000, "red_at": 1.0, "ahead_at": null});
+    let session = app.session(json!({"settings": settings})).await;
+    let mut items = turns(0..12, 60);
+    items.push(json!({"role": "user", "content": "Which one is the cheapest?"}));
+    let call = |n: usize| {
+        json!({"id": format!("price_{n}"), "type": "function", "function": {
+            "name": "get_product", "arguments": json!({"id": n}).to_string()}})
+    };
+    items.push(json!({"role": "assistant", "content": null, "tool_calls": (0..4).map(call).collect::<Vec<_>>()}));
+    items.extend((0..4).map(|n| {
+        let rows: Vec<Value> = (0..200).map(|row| json!({"item": 70_000 * n + row, "price": row * 7 + n})).collect();
+        json!({"role": "tool", "tool_call_id": format!("price_{n}"), "content": json!(rows).to_string()})
+    }));
+    app.append(&session, "openai_chat", json!(items)).await;
+    let shown = context(app, &session, "openai_chat").await;
+    assert!(shown["tokens"].as_u64().unwrap() <= 8_000, "{}", shown["tokens"]);
+    let summary = messages(&shown).iter().filter_map(|message| message["content"].as_str());
+    let record = summary.into_iter().find(|text| text.contains("<context-summary>")).unwrap();
+    for n in [0, 5, 11] {
+        assert!(record.contains(&format!("src/module_{n}.rs")), "{n}: {record}");
+    }
+}
