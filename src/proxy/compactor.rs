@@ -124,7 +124,9 @@ impl Compactor {
             offload(bytes, job).await?.ok_or(BypassReason::Unreadable)?;
         let mut report = Report { is_told: edits.are_told, cleared, compaction: None };
         if let Some(compact) = edits.compact.as_ref().filter(|compact| compact.is_due(tokens)) {
-            let (summary, usage) = self.summary(tenant, conversation, messages.clone(), compact.prompt()).await?;
+            // From what was posted: in the body a summary may stand for it already, and one of a summary tells less.
+            let posted = conversation.items.clone();
+            let (summary, usage) = self.summary(tenant, conversation, posted, compact.prompt()).await?;
             if let Some(summary) = summary {
                 messages = edits::continued(&summary, &messages);
                 report.compaction = Some((summary, usage));

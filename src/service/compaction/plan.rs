@@ -68,8 +68,9 @@ pub struct PlannedCompaction {
     pub(crate) prices: SessionPrices,
     /// Notes that a caller or a hook gave and that the view knows nothing of.
     pub(crate) given: Option<String>,
-    /// A summariser reads the new anchors too, which are nearly all that the user said.
-    pub(crate) tells_anchors: bool,
+    /// All of a transcript is handed over. A summariser reads the new anchors too, which are nearly all that the user said, and
+    /// no request is shown behind the summary.
+    pub(crate) hands_over: bool,
 }
 
 /// Where the running request is that a new view is to show behind its summary.
@@ -241,7 +242,7 @@ impl PlannedCompaction {
             trigger: Trigger::Manual,
             prices: head.prices,
             given: None,
-            tells_anchors: false,
+            hands_over: false,
         }
     }
 
@@ -283,7 +284,7 @@ impl PlannedCompaction {
 
     /// The request that the agent is working on, where the new view would not show its message behind the summary.
     pub(super) fn running(&self) -> Option<RunningPlace> {
-        let plan = self.replaces()?;
+        let plan = self.replaces().filter(|_| !self.hands_over)?;
         let heads = &self.loaded.heads;
         // What a program printed, or said to the form of an answer, is nothing to work on.
         let replies = by_programs(heads);
@@ -309,7 +310,7 @@ impl PlannedCompaction {
 
     /// The places of the anchors that a summariser reads, though they stay.
     pub(super) fn told_anchors(&self) -> HashSet<usize> {
-        let plan = self.replaces().filter(|_| self.tells_anchors && self.asks());
+        let plan = self.replaces().filter(|_| self.hands_over && self.asks());
         let new = |plan: &Plan| plan.anchors.iter().copied().filter(|index| *index >= plan.boundary_start).collect();
         plan.map(new).unwrap_or_default()
     }

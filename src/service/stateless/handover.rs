@@ -195,7 +195,7 @@ impl WholePlan {
         };
         let about = About { tenant, session_id: Uuid::nil(), compaction_id: Some(id) };
         let unplanned = PlannedCompaction::unplanned(&head, about, loaded, settings);
-        let asked = PlannedCompaction { strategy, given, tells_anchors: true, ..unplanned };
+        let asked = PlannedCompaction { strategy, given, hands_over: true, ..unplanned };
         let heads = &asked.loaded.heads;
         let plan = prepare_at(heads, asked.loaded.compaction(), &asked.settings, heads.len());
         let planned = Arc::new(asked.with(plan));

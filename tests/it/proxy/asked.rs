@@ -212,6 +212,8 @@ async fn a_compaction_that_is_due_comes_before_the_answer() {
         assert_eq!(answer[0]["type"], "compaction", "{answer:?}");
         let summary = answer[0]["content"].as_str().unwrap().to_owned();
         assert!((0..6).all(|n| summary.contains(&format!("src/module_{n}.rs"))), "{summary}");
+        // Nothing stands below what is handed over.
+        assert!(summary.contains("User: What is next?") && !summary.contains("stands below"), "{summary}");
         let kinds: Vec<&Value> =
             end["usage"]["iterations"].as_array().unwrap().iter().map(|iteration| &iteration["type"]).collect();
         let seen = stage.provider.take();
@@ -243,6 +245,25 @@ async fn a_compaction_that_is_due_comes_before_the_answer() {
     }
     let sessions = all(&stage.app, "/v1/sessions").await;
     assert_eq!(sessions.len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_was_handed_over_before_is_summed_up_from_its_messages() {
+    let stage = Stage::set("", &ANSWER).await;
+    stage.provider.play(message);
+    let spoken = "The parser keeps its tables in src/tables.rs, and ticket ABC-7 asks for smaller ones. ".repeat(40);
+    let said = [user("Keep ABC-7 in mind."), json!({"role": "assistant", "content": spoken})];
+    let handed = body(RESPONSES, &[&said[..], &[json!({"type": "compaction_trigger"})]].concat());
+    assert_eq!(ask(&stage, "both", &handed).await.status, 200);
+    let compact = json!([{"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 50},
+        "pause_after_compaction": true}]);
+    let asked = edited(&[&said[..], &[user("What next?")]].concat(), &compact);
+    for round in 0..2 {
+        let (answer, _) = blocks(&ask(&stage, "both", &asked).await);
+        let summary = answer[0]["content"].as_str().unwrap();
+        let told = ["u1 User: Keep ABC-7 in mind.", "Agent: The parser keeps its tables", "u2 User: What next?"];
+        assert!(told.iter().all(|part| summary.contains(part)), "round {round}: {summary}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
