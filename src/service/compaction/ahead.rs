@@ -5,6 +5,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::compaction::result::Reason;
+use crate::domain::compaction::strategy::room_below_red;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::red_tokens;
 use crate::service::compaction::commit::{
@@ -148,8 +149,11 @@ impl Service {
     }
 }
 
-/// Returns true if so much has come since it was planned, the newest message aside, that it leaves less room before red than
-/// one of now would gain: the next would follow at once.
+/// A compaction of now has to gain one part in so many of the room that is wanted.
+const LEAST_GAIN: u64 = 4;
+
+/// Returns true if so much has come since it was planned, the newest message aside, that the next would follow at once: it
+/// leaves less room before red than one of now would gain, or less than a quarter where one of now would gain some of it.
 async fn is_used_up(
     connection: &mut PgConnection,
     tenant: Tenant,
@@ -169,7 +173,10 @@ async fn is_used_up(
     let evaluated = evaluate(head, work, &candidate.draft, CommitThreshold::NoGrowth);
     let (left, _) = evaluated.state.account.tokens(settings.estimator);
     let come = u64::try_from(head.state.account.path_tokens - planned_at - newest).unwrap_or(0);
-    Ok((red_tokens(settings) as u64).saturating_sub(left) < head.state.account.part(come, settings.estimator))
+    let gain = head.state.account.part(come, settings.estimator);
+    let quarter = head.state.account.part(room_below_red(&head.state.account, settings), settings.estimator) / 4;
+    let room = (red_tokens(settings) as u64).saturating_sub(left);
+    Ok(room < gain || (room < quarter && gain > quarter / LEAST_GAIN))
 }
 
 fn is_live(row: &CompactionRow) -> bool {

@@ -41,6 +41,7 @@ use crate::service::path::entries::load_entry;
 use crate::service::path::view::{self, ReadMode};
 use crate::service::rebuild::Context;
 use crate::service::sessions::count_fixed;
+use crate::store::entries::StoredEntry;
 use crate::store::sessions::{self, SessionRow};
 use basis::Posted;
 use news::{DiffOutcome, NewItems};
@@ -284,7 +285,7 @@ async fn depart(
     more: i64,
 ) -> Result<Departure> {
     let target = match parent {
-        Some(id) => Some(load_entry(connection, tenant, head.session_id, id).await?),
+        Some(id) => Some(end_of_history(connection, tenant, head.session_id, id, more > 0).await?),
         None => None,
     };
     let (before, auto_retry_at) = (head.state.newest.clone(), head.state.auto_retry_at);
@@ -315,6 +316,28 @@ async fn depart(
         changes_the_view: fallen.is_some() || left > head.snapshot().tokens / LITTLE,
         ends_before: fallen.is_some_and(|fallen| fallen.covers_beyond(landing.leaf.depth.saturating_add(more))),
     })
+}
+
+/// The entry that a history ends with. What came along from another path to a message's very end shows nothing of it: where
+/// nothing follows, what is to be answered next would stand in a record alone, and the history ends with the message.
+async fn end_of_history(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    id: Uuid,
+    is_extended: bool,
+) -> Result<StoredEntry> {
+    let mut entry = load_entry(connection, tenant, session_id, id).await?;
+    while !is_extended && keeps_nothing(&entry) {
+        let Some(parent) = entry.entry.parent_id else { break };
+        entry = load_entry(connection, tenant, session_id, parent).await?;
+    }
+    Ok(entry)
+}
+
+fn keeps_nothing(stored: &StoredEntry) -> bool {
+    let carried = stored.record.as_ref().filter(|record| record.carries.is_some());
+    carried.is_some_and(|record| record.first_kept_entry_id == stored.entry.head.id.to_string())
 }
 
 fn newest_of(head: &Head) -> Option<Uuid> {

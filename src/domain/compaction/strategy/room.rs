@@ -76,13 +76,17 @@ pub fn record_aim(account: &Account, settings: &Settings) -> u64 {
     if settings.target_tokens.is_some() { aim } else { aim.max(half) }
 }
 
-/// How much of the newest context a summary leaves verbatim, in estimated tokens: what is asked for, as far as a record has its
-/// quarter of what lies below red beside it in the size that is aimed at, and always as much as that quarter.
+/// How much of the newest context a summary leaves verbatim, in estimated tokens: what is asked for, as far as there is room.
 pub fn most_kept(account: &Account, settings: &Settings) -> u32 {
+    settings.keep_recent_tokens.min(u32::try_from(room_for_tail(account, settings)).unwrap_or(u32::MAX))
+}
+
+/// What a summary may leave verbatim, in estimated tokens: as much as a record leaves that has its quarter of what lies below
+/// red in the size that is aimed at, and always as much as that quarter.
+pub fn room_for_tail(account: &Account, settings: &Settings) -> u64 {
     let quarter = room_below_red(account, settings) / 4;
     let aimed = account.estimate_of(record_aim(account, settings), settings.estimator).saturating_sub(fixed(account));
-    let most = aimed.saturating_sub(quarter).max(quarter);
-    settings.keep_recent_tokens.min(u32::try_from(most).unwrap_or(u32::MAX))
+    aimed.saturating_sub(quarter).max(quarter)
 }
 
 /// One sixteenth below the size at which the next compaction would save too little.

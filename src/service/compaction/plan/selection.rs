@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
 use crate::domain::compaction::strategy::smart::Clues;
-use crate::domain::compaction::strategy::{Choice, RoomForKept, ShownMessage, counts, select, tail_start};
+use crate::domain::compaction::strategy::{Choice, RoomForKept, ShownMessage, counts, room_for_tail, select, tail_start};
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::strategy::Strategy;
@@ -24,6 +24,9 @@ use crate::service::path::entries::message_of;
 use crate::service::path::view::PathSlice;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{Segment, join};
+
+/// Each reads all heads once.
+const MOST_PLANS: usize = 4;
 
 /// A context, and the compaction that is planned on it.
 pub(crate) struct Planning<'a> {
@@ -78,12 +81,42 @@ impl Planning<'_> {
         search: Option<SelectionSearch>,
     ) -> std::result::Result<Plan, Reason> {
         if first_kept.is_some() || !counts(self.strategy) {
-            return self.judged(plan_on(self.loaded, self.settings, first_kept, self.again));
+            let plan = plan_on(self.loaded, self.settings, first_kept, self.again);
+            let may_shorten = first_kept.is_none() && self.automatic && !self.settings.keeps_messages();
+            return self.judged(if may_shorten { plan.map(|plan| self.with_room(plan)) } else { plan });
         }
         let place = |depth: i64| self.loaded.heads.binary_search_by_key(&depth, |head| head.depth).ok();
         let found = search.into_iter().flat_map(|search| search.found);
         let clues: HashMap<usize, Clues> = found.filter_map(|(depth, clues)| Some((place(depth)?, clues))).collect();
         self.choose(RoomForKept::of(&self.state.account, self.settings, self.automatic), &clues)
+    }
+
+    /// The plan with a shorter tail, where large messages make it, with the anchors, larger than there is room for: the next
+    /// compaction would follow at once. Half of that room is the tail's whatever the anchors take.
+    fn with_room(&self, plan: Plan) -> Plan {
+        let room = room_for_tail(&self.state.account, self.settings);
+        let tokens = |index: &usize| self.loaded.heads.get(*index).map_or(0, |head| u64::from(head.tokens));
+        let anchored: u64 = plan.anchors.iter().map(tokens).sum();
+        let most = room.saturating_sub(anchored).max(room / 2);
+        let mut plan = plan;
+        let mut keep = most;
+        for _ in 0..MOST_PLANS {
+            if plan.kept.iter().map(tokens).sum::<u64>() <= most {
+                break;
+            }
+            // The newest messages that fit; where none may begin a context, those behind them.
+            let mut gathered = 0;
+            let newest = plan.kept.iter().rev().map(tokens).take_while(|tokens| {
+                gathered += tokens;
+                gathered <= keep
+            });
+            let keep_recent_tokens = u32::try_from(newest.sum::<u64>()).unwrap_or(u32::MAX);
+            let settings = Settings { keep_recent_tokens, ..self.settings.clone() };
+            let Ok(shorter) = plan_on(self.loaded, &settings, None, self.again) else { break };
+            plan = shorter;
+            keep = u64::from(keep_recent_tokens) / 2;
+        }
+        plan
     }
 
     fn choose(&self, room: RoomForKept, clues: &HashMap<usize, Clues>) -> std::result::Result<Plan, Reason> {
