@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 
 MEGABYTE = 1024 * 1024
 
@@ -42,6 +43,14 @@ class Service:
         with open(f"/proc/{self.process.pid}/stat") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def wait_until_idle(self):
+        """Waits until what was begun for others has ended: it uses less than a tenth of a processor."""
+        for _ in range(120):
+            before = self.processor_time()
+            time.sleep(1)
+            if self.processor_time() - before < 0.1:
+                return
 
     def forget_peak(self):
         with open(f"/proc/{self.process.pid}/clear_refs", "w") as refs:

@@ -53,6 +53,8 @@ use crate::domain::model::message::{Message, ToolCall};
 /// Stands before the conversation in the record.
 const OPENING: &str = "The conversation before this point, oldest first and quoted. […] marks what is left out, \
 → stands before what a call returned, u1 and #1 number the user's messages and the calls.";
+/// The same where there is no room for it.
+const SHORT_OPENING: &str = "The conversation before this point, quoted:";
 const INSTRUCTIONS: &str = "Instructions given to the agent:";
 const TASKS: &str = "The agent's task list as it stands:";
 /// Tries to meet the room: sizes are estimated while the record is told, and counted when it is.
@@ -92,7 +94,7 @@ impl<'p> Around<'p> {
 
 /// Returns true if a summary's text is a record and no notes.
 pub fn is_record(text: &str) -> bool {
-    text.contains(OPENING)
+    text.contains(OPENING) || text.contains(SHORT_OPENING)
 }
 
 /// The text of a record without the notes that it quotes as given.
@@ -135,14 +137,16 @@ fn fitted(room: u64, count: impl Fn(&str) -> u64, compose: impl Fn(usize) -> Str
         text = compose(quarters);
     }
     // What is told even of no room at all: the beginning and the newest of it.
+    if count(&text) > room {
+        text = text.replacen(OPENING, SHORT_OPENING, 1);
+    }
+    let opening = if text.starts_with(SHORT_OPENING) { SHORT_OPENING } else { "" };
+    let mut told = text.strip_prefix(opening).unwrap_or_default().trim_start().to_owned();
     while count(&text) > room && !text.is_empty() {
-        let shorter = (quote::size(&text) * 9 / 10).saturating_sub(8);
-        let (head, tail) = (quote::prefix(&text, shorter / 3), quote::suffix(&text, shorter - shorter / 3));
-        text = if shorter == 0 {
-            String::new()
-        } else {
-            format!("{}\n{}\n{}", head.trim_end(), quote::GAP, tail.trim_start())
-        };
+        let shorter = (quote::size(&told) * 9 / 10).saturating_sub(8);
+        let (head, tail) = (quote::prefix(&told, shorter / 3), quote::suffix(&told, shorter - shorter / 3));
+        told = format!("{}\n{}\n{}", head.trim_end(), quote::GAP, tail.trim_start());
+        text = if shorter == 0 { String::new() } else { format!("{opening}\n\n{told}").trim_start().to_owned() };
     }
     text
 }

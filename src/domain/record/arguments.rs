@@ -15,6 +15,9 @@ use crate::domain::model::message::ToolCall;
 pub(super) const COMPARED: usize = 256;
 /// Lines of one argument that are looked at.
 const MOST_LINES: usize = 2_000;
+/// Blocks of one argument that are told, and the marks between what they look for and what they put there.
+const MOST_EDITS: usize = 6;
+const MARK: &str = "<<<<<<<";
 /// Openings of the names that tools give to a text that they replace, and to the one that they put in its place.
 const REPLACED: [&str; 5] = ["old", "search", "find", "before", "original"];
 const REPLACING: [&str; 4] = ["new", "replac", "after", "updated"];
@@ -129,8 +132,8 @@ fn argument(value: &str, room: usize, among_others: bool) -> String {
     if size(value) <= room {
         return shortened(value, room, 0);
     }
-    if let Some(patch) = patch(value, room) {
-        return patch;
+    if let Some(told) = replacements(value, room).or_else(|| patch(value, room)) {
+        return told;
     }
     if among_others && value.contains('\n') {
         outline(value, room)
@@ -153,15 +156,53 @@ fn edit(told: &[&(&str, Cow<'_, str>)], room: usize) -> Option<String> {
     let (old, new) = (named(&REPLACED)?, named(&REPLACING)?);
     let (gone, came) = changed(&told[old].1, &told[new].1);
     let others = told.iter().enumerate().filter(|(at, (_, value))| *at != old && *at != new && !is_bare(value));
-    let mut edit = others.map(|(_, (_, value))| shortened(value, 100, 0)).collect::<Vec<_>>().join(", ");
+    let edit = others.map(|(_, (_, value))| shortened(value, 100, 0)).collect::<Vec<_>>().join(", ");
+    Some(format!("{edit}{}", replacement(&gone, &came, room)))
+}
+
+/// What came, and in place of what.
+fn replacement(gone: &str, came: &str, room: usize) -> String {
+    let mut edit = String::new();
     if !came.is_empty() {
-        let came = if came.contains('\n') { outline(&came, room) } else { shortened(&came, room, 0) };
+        let came = if came.contains('\n') { outline(came, room) } else { shortened(came, room, 0) };
         edit.push_str(&format!(": + {came}"));
     }
     if !gone.is_empty() && room >= 60 {
         edit.push_str(&format!(" (in place of {})", shortened(&gone.replace('\n', " ⏎ "), (room / 4).max(30), 0)));
     }
-    Some(edit)
+    edit
+}
+
+/// The first of a text's blocks that say what is looked for and what is put in its place, as versions that differ are written:
+/// `<<<<<<<`, `=======`, `>>>>>>>`. Each is told as an edit.
+fn replacements(value: &str, room: usize) -> Option<String> {
+    let (mut edits, mut old, mut new) = (Vec::new(), Vec::new(), Vec::new());
+    let mut side = None;
+    for line in value.lines().take(MOST_LINES) {
+        match (side, line.get(..MARK.len())) {
+            (_, Some("<<<<<<<")) => (side, old, new) = (Some(Side::Old), Vec::new(), Vec::new()),
+            (Some(Side::Old), Some("=======")) => side = Some(Side::New),
+            (Some(Side::New), Some(">>>>>>>")) => {
+                edits.push(changed(&old.join("\n"), &new.join("\n")));
+                side = None;
+            }
+            (Some(Side::Old), _) => old.push(line),
+            (Some(Side::New), _) => new.push(line),
+            (None, _) => {}
+        }
+    }
+    let more = if edits.len() > MOST_EDITS { format!("; {GAP}") } else { String::new() };
+    let each = room / edits.len().clamp(1, MOST_EDITS);
+    let told: Vec<String> = edits.iter().take(MOST_EDITS).map(|(gone, came)| replacement(gone, came, each)).collect();
+    let told: Vec<&str> =
+        told.iter().map(|edit| edit.trim_start_matches([':', ' '])).filter(|edit| !edit.is_empty()).collect();
+    (!told.is_empty()).then(|| format!("{}{more}", told.join("; ")))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Old,
+    New,
 }
 
 /// What the one text has and the other has not, without the lines with which both begin and end.
@@ -246,6 +287,19 @@ mod tests {
             json!({"path": "src/a.rs", "old_string": "fn a() {\n  one();\n}", "new_string": "fn a() {\n  two(5177);\n}"}),
         );
         assert_eq!(ArgumentShapes::default().told(&edit, 200), "src/a.rs: + two(5177); (in place of one();)");
+    }
+
+    #[test]
+    fn blocks_of_what_is_looked_for_are_told_as_edits() {
+        let block = |old: &str, new: &str| {
+            let same = "let unchanged = true;\n".repeat(20);
+            format!("<<<<<<< SEARCH\n:start_line:3\n-------\n{same}{old}\n=======\n{same}{new}\n>>>>>>> REPLACE\n")
+        };
+        let diff = block("port = 80", "port = 5177") + &block("host = a", "host = b");
+        let edit = call("apply_diff", json!({"path": "src/a.rs", "diff": diff}));
+        let told = ArgumentShapes::default().told(&edit, 300);
+        assert!(told.starts_with("src/a.rs, ") && told.contains("port = 5177") && told.contains("; "), "{told}");
+        assert!(!told.contains("<<<<<<<") && !told.contains("======="), "{told}");
     }
 
     #[test]

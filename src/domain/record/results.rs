@@ -29,6 +29,9 @@ const LINE: usize = 240;
 /// Bytes of an argument that is known again in a line, and how many of them.
 const SHORTEST_ECHO: usize = 5;
 const MOST_ECHOES: usize = 4;
+/// Lines of a result that stand in the arguments are left out where there are so many; shorter ones say too little.
+const LEAST_GIVEN: usize = 3;
+const SHORTEST_GIVEN: usize = 4;
 /// A result of so few lines is told with the beginning of the first, in quarter tokens.
 const FEW: usize = 6;
 const OPENING: usize = 100;
@@ -115,6 +118,7 @@ impl<'a> ResultShapes<'a> {
     /// What a result says, in at most so much room. `later` says whether a word was spoken of or used afterwards.
     pub fn told(&self, result: &ToldResult<'_>, later: impl Fn(&str) -> bool) -> String {
         let text = readable(result.text);
+        let text = without_what_was_given(&text, result.arguments);
         let code = exit_code(&text).or_else(|| code_of_json(result.text)).filter(|code| *code != 0);
         let head = code.map(|code| format!("exit {code}: ")).unwrap_or_default();
         let all: Vec<&str> = looked_at(&text).collect();
@@ -181,10 +185,7 @@ impl<'a> ResultShapes<'a> {
 
     /// Returns true if a line is neither a wrapper's nor an echo of the arguments.
     fn tells(&self, result: &ToldResult<'_>, line: &str) -> bool {
-        let core = LINE_NUMBER
-            .as_ref()
-            .map_or(line, |number| number.find(line).map_or(line, |found| &line[found.end()..]))
-            .trim();
+        let core = without_number(line).trim();
         let behind_label = core.split_once(": ").map(|(_, rest)| rest).filter(|rest| !rest.is_empty());
         let echo = core.len() > 8
             && (result.arguments.contains(core) || behind_label.is_some_and(|rest| result.arguments.contains(rest)));
@@ -215,6 +216,31 @@ fn readable(text: &str) -> String {
         return text;
     }
     format!("{}\n{GAP}\n{}", prefix(&text, REACH), suffix(&text, REACH))
+}
+
+/// A result without the lines that stand in the arguments word for word, where there are several: a tool shows what it has
+/// written. Where they are most of it, what stands between them is what they were written into.
+fn without_what_was_given<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
+    let given: HashSet<&str> = arguments.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_GIVEN).collect();
+    let lines: Vec<&str> = text.lines().collect();
+    let is_given = |line: &str| {
+        let bare = without_number(line).trim();
+        let bare = bare.strip_prefix(['+', '-']).unwrap_or(bare).trim();
+        given.contains(bare) || given.contains(line.trim())
+    };
+    let places: Vec<usize> = (0..lines.len()).filter(|at| is_given(lines[*at])).collect();
+    let (Some(first), Some(last)) = (places.first(), places.last()) else { return Cow::Borrowed(text) };
+    if places.len() < LEAST_GIVEN {
+        return Cow::Borrowed(text);
+    }
+    let all = places.len() * 2 >= last + 1 - first;
+    let goes = |at: usize| if all { (*first..=*last).contains(&at) } else { places.binary_search(&at).is_ok() };
+    let left: Vec<&str> = lines.iter().enumerate().filter(|(at, _)| !goes(*at)).map(|(_, line)| *line).collect();
+    Cow::Owned(left.join("\n"))
+}
+
+fn without_number(line: &str) -> &str {
+    LINE_NUMBER.as_ref().and_then(|number| number.find(line)).map_or(line, |found| &line[found.end()..])
 }
 
 /// The lines that say something, of many the first and the last ones.
@@ -289,6 +315,30 @@ fn kind_of(word: &str) -> String {
     kind
 }
 
+/// What of a line is worth that a program's message quotes from a file: the message says it better.
+const QUOTED: f64 = 0.25;
+
+/// Lines of a file, with their numbers, that stand among lines without: a program quotes them to say what it means.
+struct Quotes {
+    any: bool,
+}
+
+impl Quotes {
+    fn of(lines: &[&str]) -> Quotes {
+        let numbered = lines.iter().filter(|line| is_numbered(line)).count();
+        Quotes { any: numbered > 0 && lines.len() - numbered > 2 }
+    }
+
+    /// Returns true for such a line, and for one in the margin beside them.
+    fn holds(&self, line: &str) -> bool {
+        self.any && (is_numbered(line) || line.starts_with('|'))
+    }
+}
+
+fn is_numbered(line: &str) -> bool {
+    LINE_NUMBER.as_ref().is_some_and(|number| number.is_match(line))
+}
+
 /// Lines of one result, with what each is worth.
 struct RankedLines {
     shapes: Vec<String>,
@@ -305,6 +355,7 @@ impl RankedLines {
             *counts.entry(shape).or_default() += 1;
         }
         let mut heard = false;
+        let quotes = Quotes::of(lines);
         let score = |(at, line): (usize, &&str)| {
             let said: HashSet<&str> = words(prefix(line, 400)).collect();
             let spoken = said.iter().filter(|word| later(word)).count();
@@ -312,7 +363,8 @@ impl RankedLines {
             let rare = 1.2 / counts.get(shapes[at].as_str()).copied().unwrap_or(1) as f64;
             let edge = if at == 0 || at + 1 == lines.len() { 0.4 } else { 0.0 };
             let named = 0.1 * (density(prefix(line, 300)) as f64).sqrt();
-            spoken as f64 / ((2 + said.len()) as f64).sqrt() + rare + named + edge
+            let worth = spoken as f64 / ((2 + said.len()) as f64).sqrt() + rare + named + edge;
+            if quotes.holds(line) { worth * QUOTED } else { worth }
         };
         let mut scores: Vec<f64> = lines.iter().enumerate().map(score).collect();
         // The names of a table's columns say nothing without one of its rows.
@@ -326,7 +378,8 @@ impl RankedLines {
         RankedLines { shapes, scores, heard }
     }
 
-    /// The best lines in their order, with the gaps marked; of what failed the last one in any case.
+    /// The best lines in their order, with the gaps marked; of what failed the last one in any case, and one that looks like
+    /// no other: it sums them up.
     fn told(&self, lines: &[&str], room: usize, failed: bool, later: impl Fn(&str) -> bool) -> String {
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.sort_by(|one, other| self.scores[*other].total_cmp(&self.scores[*one]).then(one.cmp(other)));
@@ -336,7 +389,9 @@ impl RankedLines {
             order.retain(|at| *at > 0);
             order.insert(0, 0);
         }
-        if failed && lines.len() > FEW {
+        let (last, others) = lines.split_last().map_or(("", &lines[..0]), |(last, others)| (*last, others));
+        let sums_up = says(last) && others.iter().all(|line| form(line) != form(last));
+        if (failed || sums_up) && lines.len() > FEW {
             order.retain(|at| at + 1 < lines.len());
             order.insert(0, lines.len() - 1);
         }
@@ -409,8 +464,7 @@ fn around_what_was_heard(line: &str, longest: usize, later: impl Fn(&str) -> boo
 /// How many lines the file has that a result shows: where lines are numbered, what is not is a wrapper's.
 pub(super) fn lines_of_file(text: &str) -> usize {
     let all = text.lines().count();
-    let is_numbered = |line: &&str| LINE_NUMBER.as_ref().is_some_and(|number| number.is_match(line));
-    let numbered = text.lines().filter(is_numbered).count();
+    let numbered = text.lines().filter(|line| is_numbered(line)).count();
     if numbered * 2 > all { numbered } else { all }
 }
 

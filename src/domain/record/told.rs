@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::arguments::{arguments_text, fields, is_path};
+use serde_json::Value;
+
+use super::arguments::{arguments_text, is_path};
 use super::effect::is_read_only;
 use super::ending::CallEnd;
 use super::quote::{
@@ -13,6 +15,9 @@ use super::results::{ToldResult, is_line_count, lines_of_file, lines_shown, show
 use super::span::{AnsweredBlock, BLOCKS, CallLine, HARNESS as HARNESS_TOOL, Line, Span, UnreadStretch};
 use super::tasks::list_size;
 use crate::domain::model::user_text::replies::reads_as_refusal;
+
+/// How deep lists and objects in arguments are looked into.
+const DEEPEST: usize = 4;
 
 /// How much of a stretch is told; the higher, the less. At [`OUTCOME`] it is what the agent said last, with the calls
 /// counted; at [`BRIEF`] the same in a sentence, at [`LEAST`] in a short one or not at all.
@@ -428,10 +433,30 @@ fn unread(stretch: UnreadStretch) -> String {
     format!("[{messages} messages of that time are not told here, {users} of the user's and {calls} calls among them]")
 }
 
-/// Returns true if a call names a file and else nothing but numbers and marks: what it returns stands in the file.
+/// Returns true if a call names files and else nothing but numbers and marks: what it returns stands in the files.
 fn only_reads(line: &CallLine<'_>) -> bool {
-    let fields = fields(line.call);
-    let bare = |value: &str| value.parse::<f64>().is_ok() || matches!(value, "true" | "false" | "null");
-    fields.iter().any(|(name, value)| is_path(name, value))
-        && fields.iter().all(|(name, value)| is_path(name, value) || bare(value))
+    let Value::Object(fields) = &line.call.arguments else { return false };
+    let leaves: Vec<(&str, &Value)> = fields.iter().flat_map(|(name, value)| leaves(name, value, 0)).collect();
+    let names_file = |(name, value): &(&str, &Value)| value.as_str().is_some_and(|text| is_path(name, text));
+    // Anthropic's editor of texts views with a command of its own.
+    let is_bare = |(name, value): &(&str, &Value)| match value {
+        Value::String(text) => {
+            let is_mark = matches!(text.as_str(), "true" | "false" | "null");
+            is_mark || text.parse::<f64>().is_ok() || (*name, text.as_str()) == ("command", "view")
+        }
+        _ => true,
+    };
+    leaves.iter().any(names_file) && leaves.iter().all(|leaf| names_file(leaf) || is_bare(leaf))
+}
+
+/// Values that hold no others, each with the name that is nearest.
+fn leaves<'v>(name: &'v str, value: &'v Value, depth: usize) -> Vec<(&'v str, &'v Value)> {
+    match value {
+        Value::Array(parts) if depth < DEEPEST => parts.iter().flat_map(|part| leaves(name, part, depth + 1)).collect(),
+        Value::Object(fields) if depth < DEEPEST => {
+            fields.iter().flat_map(|(name, value)| leaves(name, value, depth + 1)).collect()
+        }
+        Value::Array(_) | Value::Object(_) => Vec::new(),
+        _ => vec![(name, value)],
+    }
 }

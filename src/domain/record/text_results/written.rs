@@ -70,7 +70,7 @@ fn around(before: &str, behind: &str) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Adds the elements of a text that hold no others. What stands there twice is one value of several lines.
+/// Adds the elements of a text that hold no others. What stands there twice is a list.
 fn leaves(text: &str, depth: usize, arguments: &mut Map<String, Value>) {
     let mut rest = text;
     while let Some((name, inside, behind)) = next_element(rest) {
@@ -84,10 +84,12 @@ fn leaves(text: &str, depth: usize, arguments: &mut Map<String, Value>) {
             continue;
         }
         let value = inside.trim_matches('\n').trim_end().to_owned();
+        let value = Value::String(value);
         match arguments.get_mut(name) {
-            Some(Value::String(known)) => *known = format!("{known} {value}"),
-            _ => {
-                arguments.insert(name.to_owned(), Value::String(value));
+            Some(Value::Array(known)) => known.push(value),
+            Some(known) => *known = Value::Array(vec![known.take(), value]),
+            None => {
+                arguments.insert(name.to_owned(), value);
             }
         }
     }

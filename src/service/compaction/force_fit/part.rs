@@ -8,7 +8,7 @@ use crate::service::compaction::work::CompactionWork;
 pub(super) const LEAST_SUMMARY: u64 = 400;
 
 /// Tokens left of a result at least, by `Force`; each is for where the one before is not enough.
-pub(super) const SMALLEST: [u32; 3] = [300, 40, 12];
+pub(super) const SMALLEST: [u32; 3] = [120, 40, 12];
 
 /// A tool result that is shown, or the calls or words of an answer, and to how many tokens it is cut.
 pub(super) struct KeptResult {

@@ -44,7 +44,7 @@ enum Tightness {
     Roomy,
     /// The newest message and what it can't be parted from.
     Newest,
-    /// The same, with its results as markers and no more than a few words of summary.
+    /// The same, with its results as markers.
     Bare,
     /// The same, with a word for each result.
     Least,
@@ -314,10 +314,9 @@ impl Ground {
         rebase(&mut state, outline, &bare);
         let (rest, _) = state.account.tokens(self.settings.estimator);
         let most = match tightness {
-            Tightness::Bare | Tightness::Least => 0,
             Tightness::Newest => u64::from(self.head.settings.context_window),
             // Else the next turn would be red again.
-            Tightness::Roomy => u64::from(self.settings.usable()) * (100 - FREE_PERCENT) / 100,
+            _ => u64::from(self.settings.usable()) * (100 - FREE_PERCENT) / 100,
         };
         let within = |most: u64| {
             let room = self.head.state.account.estimate_of_part(most.saturating_sub(rest), self.settings.estimator);

@@ -141,8 +141,8 @@ fn entry_index(item: &ViewItem) -> Option<usize> {
     }
 }
 
-/// Chooses what to cut so that what is present comes down to the target: the largest results first, then the arguments
-/// of calls, then the words of answers, each only as far as needed. Where those words alone are too many, they give way
+/// Chooses what to cut so that what is present comes down to the target: results and the arguments of calls, then the words
+/// of answers, each only as far as needed. Where ends are kept, all that are longer keep as much of them. Where those words alone are too many, they give way
 /// first: no result need go for them. What the user says stays.
 fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> HashMap<usize, Vec<KeptResult>> {
     let heads = &planned.loaded.heads;
@@ -162,21 +162,40 @@ fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> H
     let least = |shown: &[(usize, KeptResult)]| -> u64 {
         shown.iter().map(|(_, one)| u64::from(one.loose().saturating_sub(smallest))).sum()
     };
+    // In less, a marker would say more than the ends of a result. A marker takes the place of all of it.
+    let least_cut = if force == Force::Ends { 2 * u64::from(smallest) } else { u64::from(LEAST_MARKER.min(smallest)) };
     let ordered = if least(&traffic) < over { [words, traffic] } else { [traffic, words] };
-    for (index, mut shown) in ordered.into_iter().flatten() {
-        let loose = u64::from(shown.loose());
-        // In less, a marker would say more than the ends of a result. A marker takes the place of all of it.
-        let least = if force == Force::Ends { 2 * u64::from(smallest) } else { u64::from(LEAST_MARKER.min(smallest)) };
-        if over == 0 || loose <= least {
-            continue;
+    for all in ordered {
+        for (index, cap, mut shown) in capped(all, over, smallest) {
+            let loose = u64::from(shown.loose());
+            let has_room = force == Force::Ends && loose <= cap;
+            if over == 0 || loose <= least_cut || has_room {
+                continue;
+            }
+            let part = match force {
+                Force::Words => 0,
+                Force::Markers => loose.saturating_sub(over),
+                Force::Ends => loose.saturating_sub(over).max(cap),
+            };
+            let goal = if loose <= 2 * u64::from(smallest) { least_cut } else { part.max(u64::from(smallest)) };
+            over = over.saturating_sub(loose.saturating_sub(goal));
+            shown.goal = u64::from(shown.whole) + goal;
+            wanted.entry(index).or_default().push(shown);
         }
-        let part = if force == Force::Words { 0 } else { loose.saturating_sub(over) };
-        let goal = if loose <= 2 * u64::from(smallest) { least } else { part.max(u64::from(smallest)) };
-        over = over.saturating_sub(loose.saturating_sub(goal));
-        shown.goal = u64::from(shown.whole) + goal;
-        wanted.entry(index).or_default().push(shown);
     }
     wanted
+}
+
+/// The same, each with what all of them may have so that together they are `over` less, but at least `smallest`.
+fn capped(shown: Vec<(usize, KeptResult)>, over: u64, smallest: u32) -> impl Iterator<Item = (usize, u64, KeptResult)> {
+    let freed = |cap: u64| -> u64 { shown.iter().map(|(_, one)| u64::from(one.loose()).saturating_sub(cap)).sum() };
+    let longest = shown.iter().map(|(_, one)| u64::from(one.loose())).max().unwrap_or_default();
+    let (mut low, mut high) = (u64::from(smallest), longest.max(u64::from(smallest)) + 1);
+    while high - low > 1 {
+        let middle = u64::midpoint(low, high);
+        if freed(middle) >= over { low = middle } else { high = middle }
+    }
+    shown.into_iter().map(move |(index, one)| (index, low, one))
 }
 
 /// The target in estimated tokens, which is what entries are counted in.

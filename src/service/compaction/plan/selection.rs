@@ -9,7 +9,9 @@ use uuid::Uuid;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
 use crate::domain::compaction::strategy::smart::Clues;
-use crate::domain::compaction::strategy::{Choice, RoomForKept, ShownMessage, counts, room_for_tail, select, tail_start};
+use crate::domain::compaction::strategy::{
+    Choice, RoomForKept, ShownMessage, counts, room_for_tail, select, tail_start,
+};
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::strategy::Strategy;
