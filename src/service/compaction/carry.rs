@@ -123,7 +123,9 @@ async fn holding(
             continue;
         }
         let Some(cut) = cut_on(connection, tenant, &sessions, &stored, record, &places).await? else { continue };
-        if !is_extended && shows_nothing(loaded, cut) && record.first_kept_entry_id != id.to_string() {
+        // What was made to keep nothing shows nothing anywhere; what came along shows what its origin kept.
+        let keeps_nothing = record.carries.is_none() && record.first_kept_entry_id == id.to_string();
+        if !is_extended && shows_nothing(loaded, cut) && !keeps_nothing {
             continue;
         }
         let Some(here) = on_path(loaded, &places, record, cut) else { continue };
