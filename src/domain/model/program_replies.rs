@@ -6,10 +6,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::code_block::last_block;
 use super::message::{Message, Role};
-use super::user_text::is_by_harness;
+use super::user_text::{is_by_harness, marks_users_words};
 
 /// Form of a text that ends at the prompt of a shell.
 const PROMPT: u32 = 1;
+/// No form: a harness marks words of the user's in it, whatever it answers.
+const USERS: u32 = 2;
 /// A prompt is no longer than this, in characters.
 const MOST_PROMPT: usize = 80;
 /// So many replies of one form to commands show that a program answers, where they are half of all replies.
@@ -46,16 +48,21 @@ fn first_element(text: &str) -> Option<&str> {
     None
 }
 
-/// A short digest of a text, never 0.
+/// A short digest of a text, which is none of the other forms.
 pub(super) fn digest(text: &str) -> u32 {
     let [a, b, c, d, ..] = *blake3::hash(text.as_bytes()).as_bytes();
-    u32::from_be_bytes([a, b, c, d]).max(1)
+    u32::from_be_bytes([a, b, c, d]).max(USERS + 1)
 }
 
 /// Returns whether a message holds a block of code, and in the user's role, the form in which a program may have written it.
 pub fn signs_of(message: &Message) -> (bool, u32) {
     let text = message.plain_text();
-    (last_block(&text).is_some(), if message.role == Role::User { reply_form(&text) } else { 0 })
+    let form = match message.role {
+        Role::User if marks_users_words(message) => USERS,
+        Role::User => reply_form(&text),
+        _ => 0,
+    };
+    (last_block(&text).is_some(), form)
 }
 
 /// What is seen of a message of the agent's or in the user's role.
@@ -120,7 +127,7 @@ pub fn among(messages: &[(usize, SeenMessage)]) -> HashSet<usize> {
     }
     let to_commands = || said.iter().filter(|(_, _, behind)| *behind == Behind::Answer { is_command: true });
     let mut forms: HashMap<u32, usize> = HashMap::new();
-    for form in to_commands().map(|(_, message, _)| message.reply_form).filter(|form| *form != 0) {
+    for form in to_commands().map(|(_, message, _)| message.reply_form).filter(|form| !matches!(*form, 0 | USERS)) {
         *forms.entry(form).or_default() += 1;
     }
     let form = forms.into_iter().max_by_key(|(form, count)| (*count, *form)).map(|(form, _)| form);
@@ -130,6 +137,7 @@ pub fn among(messages: &[(usize, SeenMessage)]) -> HashSet<usize> {
         return HashSet::new();
     }
     let is_reply = |(_, message, behind): &(usize, SeenMessage, Behind)| match behind {
+        _ if message.reply_form == USERS => false,
         Behind::Nothing => false,
         Behind::Answer { is_command: true } => true,
         // Who asks for a command shows the form of one.
@@ -142,6 +150,23 @@ pub fn among(messages: &[(usize, SeenMessage)]) -> HashSet<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_harness_marks_as_the_users_is_no_reply() {
+        let message = |role, text: &str| Message::text(role, text);
+        let mut path = Vec::new();
+        for n in 0..4 {
+            path.push(message(Role::Assistant, &format!("```sh\nmake step-{n}\n```")));
+            path.push(message(Role::User, "<output>\nok\n</output>"));
+        }
+        path.push(message(Role::Assistant, "Fertig:\n```sh\nmake all\n```"));
+        let marked = "New instructions:\n<user_message>\nDer Bau bricht ab.\n</user_message>\n";
+        path.push(message(Role::User, &format!("{marked}<environment_details>x</environment_details>")));
+        let seen: Vec<(usize, SeenMessage)> =
+            path.iter().enumerate().filter_map(|(at, message)| Some((at, SeenMessage::of(message)?))).collect();
+        let found = among(&seen);
+        assert!(found.contains(&7) && !found.contains(&9), "{found:?}");
+    }
 
     #[test]
     fn forms_are_told_by_structure() {

@@ -79,6 +79,11 @@ pub fn sums_up(message: &Message) -> bool {
     message.role == Role::User && texts(message).any(is_summary)
 }
 
+/// Returns true if a harness marks words of the user's in the message.
+pub fn marks_users_words(message: &Message) -> bool {
+    call_replies::is_frame(texts(message)) && texts(message).any(|text| call_replies::users_part(text).is_some())
+}
+
 /// The message in parts, each of one kind of words: what a harness says and what the user says beside it are told
 /// apart. One where there is nothing to part.
 pub fn parts(message: Message) -> Vec<Message> {

@@ -301,7 +301,8 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
             _ if at == first && !room.announces => 2.0,
             _ => 0.0,
         };
-        place + density(parts[at]) as f64 / (1.0 + size(parts[at]) as f64 / 120.0)
+        let marked = if is_marked(parts[at]) { 1.5 } else { 0.0 };
+        place + marked + density(parts[at]) as f64 / (1.0 + size(parts[at]) as f64 / 120.0)
     };
     let mut order: Vec<(usize, f64)> = told.into_iter().map(|at| (at, rank(at))).collect();
     order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
@@ -315,11 +316,27 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
             used += cost;
         }
     }
+    // A row says nothing without the names of its columns.
+    let heads: Vec<usize> = kept.iter().filter_map(|at| head_of_table(parts, *at)).collect();
+    kept.extend(heads);
     // A heading says nothing without what stands below it.
     let opens = |at: &usize| room.begins && *at == first;
     let stands = |at: &usize| !is_heading(parts[*at]) || kept.contains(&(at + 1)) || opens(at);
     let told: HashSet<usize> = kept.iter().copied().filter(stands).collect();
     if told.is_empty() { kept } else { told }
+}
+
+/// Returns true if the writer has marked some of a sentence as what matters.
+fn is_marked(part: &str) -> bool {
+    part.split("**").nth(1).is_some_and(|marked| marked.chars().any(char::is_alphanumeric))
+        && part.matches("**").count() > 1
+}
+
+/// The place of the first row of the table that a row stands in, unless it is that one.
+fn head_of_table(parts: &[&str], at: usize) -> Option<usize> {
+    let is_row = |part: &&str| part.starts_with('|') && part.ends_with('|') && part.len() > 2;
+    let rows = parts.get(..=at)?.iter().rev().take_while(|part| is_row(part)).count();
+    (rows > 1).then(|| at + 1 - rows)
 }
 
 /// The places of what stands between fences, the fences too.

@@ -187,8 +187,9 @@ impl<'a> ResultShapes<'a> {
     fn tells(&self, result: &ToldResult<'_>, line: &str) -> bool {
         let core = without_number(line).trim();
         let behind_label = core.split_once(": ").map(|(_, rest)| rest).filter(|rest| !rest.is_empty());
-        let echo = core.len() > 8
-            && (result.arguments.contains(core) || behind_label.is_some_and(|rest| result.arguments.contains(rest)));
+        // A program that prints a part of what it was given has found something.
+        let is_given = |part: &str| result.arguments.lines().any(|line| line.trim() == part);
+        let echo = core.len() > 8 && (is_given(core) || behind_label.is_some_and(is_given));
         exit_line(line).is_none() && (says(core) || is_one_line(result.text)) && !echo && !self.recurs(result, line)
     }
 }
@@ -315,9 +316,6 @@ fn kind_of(word: &str) -> String {
     kind
 }
 
-/// What of a line is worth that a program's message quotes from a file: the message says it better.
-const QUOTED: f64 = 0.25;
-
 /// Lines of a file, with their numbers, that stand among lines without: a program quotes them to say what it means.
 struct Quotes {
     any: bool,
@@ -355,7 +353,6 @@ impl RankedLines {
             *counts.entry(shape).or_default() += 1;
         }
         let mut heard = false;
-        let quotes = Quotes::of(lines);
         let score = |(at, line): (usize, &&str)| {
             let said: HashSet<&str> = words(prefix(line, 400)).collect();
             let spoken = said.iter().filter(|word| later(word)).count();
@@ -363,8 +360,7 @@ impl RankedLines {
             let rare = 1.2 / counts.get(shapes[at].as_str()).copied().unwrap_or(1) as f64;
             let edge = if at == 0 || at + 1 == lines.len() { 0.4 } else { 0.0 };
             let named = 0.1 * (density(prefix(line, 300)) as f64).sqrt();
-            let worth = spoken as f64 / ((2 + said.len()) as f64).sqrt() + rare + named + edge;
-            if quotes.holds(line) { worth * QUOTED } else { worth }
+            spoken as f64 / ((2 + said.len()) as f64).sqrt() + rare + named + edge
         };
         let mut scores: Vec<f64> = lines.iter().enumerate().map(score).collect();
         // The names of a table's columns say nothing without one of its rows.
@@ -381,7 +377,9 @@ impl RankedLines {
     /// The best lines in their order, with the gaps marked; of what failed the last one in any case, and one that looks like
     /// no other: it sums them up.
     fn told(&self, lines: &[&str], room: usize, failed: bool, later: impl Fn(&str) -> bool) -> String {
-        let mut order: Vec<usize> = (0..lines.len()).collect();
+        // What a program says of the lines that it quotes stands for them.
+        let quotes = Quotes::of(lines);
+        let mut order: Vec<usize> = (0..lines.len()).filter(|at| !quotes.holds(lines[*at])).collect();
         order.sort_by(|one, other| self.scores[*other].total_cmp(&self.scores[*one]).then(one.cmp(other)));
         let (mut kept, mut used, mut alike) = (HashSet::new(), 0, HashMap::new());
         // Of a few lines the first says what the others are, be it with its beginning.

@@ -86,3 +86,19 @@ fn a_rule_between_parts_is_not_told() {
     let told = in_room(&format!("Plan_1 first.\n---\n{filler}\n***\n{filler}x\n---\nEnd_2."), room(60));
     assert_eq!(told, "Plan_1 first. […] End_2.");
 }
+
+#[test]
+fn of_a_table_the_rows_that_its_writer_marks_are_told_with_the_names_of_the_columns() {
+    let rows: String = (0..12)
+        .map(|n| {
+            if n == 7 {
+                "| **V7 Guided-NLM** | 13.189 | **0.4994** |\n".to_owned()
+            } else {
+                format!("| V{n} Bil-EPF | 12.{n}41 | 0.2{n}14 |\n")
+            }
+        })
+        .collect();
+    let text = format!("The results are in.\n\n| Variant | Avg PSNR | Avg SSIM |\n|---|---|---|\n{rows}");
+    let told = passage(&text, PassageRoom::of(160, 400), |_| false);
+    assert!(told.contains("V7 Guided-NLM") && told.contains("| Variant | Avg PSNR | Avg SSIM |"), "{told}");
+}

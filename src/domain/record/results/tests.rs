@@ -94,3 +94,38 @@ fn json_is_told_by_its_values() {
     let text = r#"{"reservation": "HAT1", "paid": 31.5, "notes": ""}"#;
     assert_eq!(told(&ResultShapes::default(), text, 300, &[]), "reservation HAT1, paid 31.5");
 }
+
+/// In any tool: what a result repeats of its call's arguments stands there.
+#[test]
+fn what_a_call_was_given_is_not_told_again() {
+    let written: Vec<String> = (0..30).map(|n| format!("  export const value{n} = compute({n});")).collect();
+    let result = |arguments: &str, text: &str| {
+        let result = ToldResult { tool: "schreibe", arguments, text, room: 300, may_be_counted: false, failed: false };
+        ResultShapes::default().told(&result, |word| word.contains("value"))
+    };
+    let given = format!("src/a.ts\n{}", written.join("\n"));
+    let numbered: Vec<String> = written.iter().enumerate().map(|(n, line)| format!("{:>6}\t{line}", n + 1)).collect();
+    let diff: Vec<String> = written.iter().map(|line| format!("+{line}")).collect();
+    for shown in [&written, &numbered, &diff] {
+        let text = format!("Geschrieben: src/a.ts. Der Stand:\nbefore\n{}\nafter\n2 Warnungen", shown.join("\n"));
+        let told = result(&given, &text);
+        assert!(told.contains("2 Warnungen") && told.contains("Geschrieben") && !told.contains("compute"), "{told}");
+    }
+    // What a program prints is told though its lines stand in it.
+    let script = "print('passed: a')\nprint('passed: b')\nprint('passed: c')";
+    assert_eq!(result(script, "passed: a\npassed: b\npassed: c"), "passed: a\npassed: b\npassed: c");
+}
+
+/// A program that quotes a file says what it means beside the quotation, and in its last line how it ended.
+#[test]
+fn quoted_lines_give_way_to_what_is_said_of_them() {
+    let quote = |n: usize| {
+        format!(
+            "warning: field `name_{n}` is never read\n --> src/app.rs:{n}:9\n   |\n{n} |     pub name_{n}: Option<i64>,\n   |         ^^^^^^^^ help\n"
+        )
+    };
+    let output = (20..32).map(quote).collect::<String>() + "Finished in 0.2 s, 12 warnings";
+    let told = told(&ResultShapes::default(), &output, 160, &["Option", "pub", "i64"]);
+    assert!(told.contains("is never read") && told.ends_with("Finished in 0.2 s, 12 warnings"), "{told}");
+    assert!(!told.contains("pub name_"), "{told}");
+}
