@@ -86,6 +86,9 @@ pub struct Marks {
     /// The newest says otherwise than those before it (the first one: than the count), and the next will tell.
     #[serde(default, skip_serializing_if = "is_default")]
     doubted: bool,
+    /// It says less than those that are believed make plausible, and the next will tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pending: Option<Measured>,
 }
 
 /// What follows from the marks.
@@ -124,9 +127,21 @@ impl Marks {
         self.seen.last()
     }
 
-    /// Takes the mark of a further request. `None`: it contradicts the one before, which had nothing to show for itself,
-    /// so that both are dropped. `exact`: the factor is 1 whatever comes.
+    /// Takes the mark of a further request. `None`: it contradicts the one before. Where that had nothing to show for itself,
+    /// both are dropped; where the new one says less than was learnt, another has to say so too: usage that comes late, or is
+    /// of another request, would make a context look smaller than it is. `exact`: the factor is 1 whatever comes.
     pub fn take(&mut self, mark: Measured, exact: bool) -> Option<Learnt> {
+        let contradicted = self.contradicts(&mark);
+        let pending = self.pending.take();
+        if contradicted && !self.doubted && mark.tokens < self.learnt(exact).bill(mark.count) {
+            match pending.filter(|pending| mark.confirms(pending)) {
+                Some(pending) => self.seen = vec![pending],
+                None => {
+                    self.pending = Some(mark);
+                    return None;
+                }
+            }
+        }
         let contradicted = self.contradicts(&mark);
         if contradicted && self.doubted {
             self.seen.pop();
@@ -197,6 +212,13 @@ impl Marks {
 }
 
 impl Measured {
+    /// Says, of another request, what the one before it said. The same figure for more or for less is the same usage again.
+    fn confirms(&self, before: &Measured) -> bool {
+        self.fixed == before.fixed
+            && !self.contradicts(before)
+            && (self.tokens != before.tokens || self.count == before.count)
+    }
+
     /// No plausible factor makes it follow from the one before it.
     fn contradicts(&self, before: &Measured) -> bool {
         let grown = (self.count - before.count) as f64;

@@ -51,7 +51,7 @@ pub enum Disbelief {
     More { than: u64 },
     /// It is less than half of this, which was counted.
     Less { than: u64 },
-    /// It contradicts the usage before it; neither is believed.
+    /// It contradicts the usage before it.
     Contradicts,
 }
 
@@ -71,7 +71,7 @@ impl std::fmt::Display for Disbelief {
             Disbelief::Less { than } => {
                 write!(formatter, "it is less than half of the {than} tokens that were counted")
             }
-            Disbelief::Contradicts => formatter.write_str("it contradicts the usage before it, so neither is believed"),
+            Disbelief::Contradicts => formatter.write_str("it contradicts the usage before it"),
         }
     }
 }

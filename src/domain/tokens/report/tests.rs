@@ -198,3 +198,33 @@ fn a_factor_learnt_from_usage_that_stopped_being_true_is_forgotten() {
     assert_eq!(account.calibration, 1.0);
     assert_eq!(tokens(&account), (16 * 180, Source::UsageRejected));
 }
+
+/// Usage of an earlier, smaller request that comes with what was posted since: believed, it would hide half of the context.
+#[test]
+fn usage_that_says_much_less_than_was_learnt_has_to_come_twice() {
+    let settings = window(200_000);
+    let learnt = || {
+        let mut account = Account::default();
+        for n in 1..5 {
+            turn(&mut account, 5_000, 100);
+            assert!(matches!(account.report(told(12_000 + n * 6_000, 100), &settings), Verdict::Believed(_)));
+        }
+        account
+    };
+    // Late: it is not believed, nor when the same figure comes with more, and what was learnt stays.
+    let mut account = learnt();
+    let (factor, unposted) = (account.calibration, account.unposted);
+    turn(&mut account, 50_000, 100);
+    for _ in 0..2 {
+        assert_eq!(account.report(told(45_000, 100), &settings), Verdict::Rejected(Disbelief::Contradicts));
+        assert_eq!((account.calibration, account.unposted), (factor, unposted));
+        assert!(tokens(&account).0 > 85_000, "{:?}", tokens(&account));
+        turn(&mut account, 10_000, 100);
+    }
+    // Another provider, or fewer tools than nobody posted: the next request says so too.
+    let mut account = learnt();
+    turn(&mut account, 50_000, 100);
+    assert_eq!(account.report(told(45_000, 100), &settings), Verdict::Rejected(Disbelief::Contradicts));
+    turn(&mut account, 2_000, 100);
+    assert_eq!(account.report(told(46_100, 100), &settings), Verdict::Believed(46_200));
+}
