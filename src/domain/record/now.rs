@@ -4,12 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use super::arguments::{fields, is_path};
 use super::effect::{command_of, is_read_only};
+use super::ending::CallEnd;
 use super::levels::NEWEST_TURNS;
 use super::quote::shortened;
 use super::results::{ToldResult, shown};
 use super::span::{CallLine, Line, Span, words_of};
 use super::told::mark;
 use crate::domain::model::message::ToolCall;
+use crate::domain::model::user_text::replies::reads_as_refusal;
 
 /// Entries of each list.
 const MOST: usize = 6;
@@ -34,7 +36,7 @@ pub(super) fn told(span: &Span<'_>, behind: &[&ToolCall]) -> String {
         .iter()
         .enumerate()
         .filter_map(|(at, line)| match line {
-            Line::Call(call) => Some((at, call)),
+            Line::Call(call) if was_run(call) => Some((at, call)),
             _ => None,
         })
         .collect();
@@ -77,6 +79,11 @@ pub(super) fn told(span: &Span<'_>, behind: &[&ToolCall]) -> String {
     );
     list("Files changed since the newest of those runs:", changed_since(&calls, checks.iter().max().copied()));
     text
+}
+
+/// Returns false for what was refused, be it that only the text of its result says so.
+fn was_run(call: &CallLine<'_>) -> bool {
+    call.end != CallEnd::Refused && call.result.is_none_or(|result| !reads_as_refusal(&shown(result)))
 }
 
 /// What a command works on: the tool, the files that it names, and how its parts begin.

@@ -6,13 +6,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::arguments::fields;
 use super::ending::{code_of_json, exit_code, exit_line};
 use super::quote::{
     GAP, counted, density, names, prefix, shortened, size, suffix, trimmed, whole_words_before, whole_words_behind,
     words,
 };
 use super::values;
-use crate::domain::model::message::ToolResult;
+use crate::domain::model::message::{ToolCall, ToolResult};
 use crate::domain::model::user_text::replies::{Reply, replies};
 
 /// Results of one tool that are compared with one another: the newest.
@@ -40,6 +41,10 @@ const NOTICE: usize = 160;
 const WITH_NOTICE: &str = ", with ";
 /// How many lines of one shape are told.
 const ALIKE: usize = 3;
+/// Lines of the header that a harness puts before a program's output, at most.
+const HEADER_LINES: usize = 8;
+/// Bytes of a question; an answer may repeat what is shorter, as it does an option.
+const SHORTEST_QUESTION: usize = 24;
 /// Parts of the names of tools that ask the user.
 const ASKING: [&str; 2] = ["ask", "question"];
 /// The number of a line, as tools that read files print it.
@@ -115,17 +120,34 @@ impl<'a> ResultShapes<'a> {
         if standing < 3 { 0 } else { standing * 100 / shapes.results }
     }
 
+    /// A result without what its tool puts before and behind every one.
+    pub fn without_wrapper<'t>(&self, tool: &str, text: &'t str) -> &'t str {
+        let is_wrapper = |line: &str| {
+            let is_mark = line.trim().is_empty() || exit_line(line).is_some() || is_tag(line);
+            is_mark || self.share(tool, &template(line)) >= 80
+        };
+        let mut rest = behind_header(text);
+        while let Some((_, behind)) = rest.split_once('\n').filter(|(first, _)| is_wrapper(first)) {
+            rest = behind;
+        }
+        while let Some((before, _)) = rest.rsplit_once('\n').filter(|(_, last)| is_wrapper(last)) {
+            rest = before;
+        }
+        rest
+    }
+
     /// What a result says, in at most so much room. `later` says whether a word was spoken of or used afterwards.
     pub fn told(&self, result: &ToldResult<'_>, later: impl Fn(&str) -> bool) -> String {
         let text = readable(result.text);
         let text = without_what_was_given(&text, result.arguments);
         let code = exit_code(&text).or_else(|| code_of_json(result.text)).filter(|code| *code != 0);
         let head = code.map(|code| format!("exit {code}: ")).unwrap_or_default();
-        let all: Vec<&str> = looked_at(&text).collect();
+        let text = if behind_header(&text).trim().is_empty() { &text } else { behind_header(&text) };
+        let all: Vec<&str> = looked_at(text).collect();
         let body = self.body(result, &all);
         let lines = &all[body.clone()];
         if lines.is_empty() {
-            let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line) && (says(line) || is_one_line(&text));
+            let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line) && (says(line) || is_one_line(text));
             let usual = all.iter().rev().find(tells).map(|last| shortened(last, 80, 0));
             let nothing = if text.trim().is_empty() || all.iter().all(|line| exit_line(line).is_some()) {
                 "no output"
@@ -138,7 +160,7 @@ impl<'a> ResultShapes<'a> {
         let is_loss = |line: &&str| exit_line(line).is_none() && !self.stands_in_all(result, line);
         let before = if all[..body.start].iter().any(is_loss) { "[…] " } else { "" };
         let behind = if all[body.end..].iter().any(is_loss) { " […]" } else { "" };
-        let told = self.told_lines(lines, &text, result, result.failed || code.is_some(), later);
+        let told = self.told_lines(lines, text, result, result.failed || code.is_some(), later);
         one_gap(format!("{head}{before}{told}{behind}"))
     }
 
@@ -158,6 +180,7 @@ impl<'a> ResultShapes<'a> {
         // Of an object's values and a table's rows each tells something by itself.
         let is_data = values::parsed(result.text).is_some();
         if !ranked.heard && !failed && lines.len() > 3 && !is_data {
+            let text = self.without_wrapper(result.tool, text);
             let all: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             if result.may_be_counted {
                 return lines_shown(all.len(), text);
@@ -249,6 +272,26 @@ fn looked_at(text: &str) -> impl Iterator<Item = &str> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let from = lines.len().saturating_sub(LAST).max(FIRST);
     lines.into_iter().enumerate().filter(move |(at, _)| *at < FIRST || *at >= from).map(|(_, line)| line)
+}
+
+/// A text behind the header in which a harness says how a program ended: lines with a label, the exit code among them, and a
+/// label by itself.
+fn behind_header(text: &str) -> &str {
+    let is_label = |line: &str| line.split(':').next().is_some_and(|label| label.len() <= 40 && says(label));
+    let (mut rest, mut ended) = (text, false);
+    for _ in 0..HEADER_LINES {
+        let Some((line, behind)) = rest.split_once('\n') else { return text };
+        let line = line.trim();
+        ended |= exit_line(line).is_some();
+        if ended && line.ends_with(':') && !line.contains(' ') {
+            return behind;
+        }
+        if exit_line(line).is_none() && !(line.contains(": ") && is_label(line)) {
+            return text;
+        }
+        rest = behind;
+    }
+    text
 }
 
 /// A line with a mark in place of each argument that it repeats.
@@ -505,13 +548,23 @@ pub(super) fn shown(result: &ToolResult) -> String {
 }
 
 /// What the user said where a result of this tool stands: why the call was refused, or the answer to a question.
-pub(super) fn users_reply(tool: &str, result: &ToolResult) -> Option<String> {
+pub(super) fn users_reply(call: &ToolCall, result: &ToolResult) -> Option<String> {
     let told = |reply: Reply| match reply.question {
         Some(question) => format!("{question} {}", reply.said),
         None => reply.said,
     };
-    let said: Vec<String> = replies(tool, result).into_iter().map(told).collect();
-    if said.is_empty() { asks_user(tool).then(|| shown(result)) } else { Some(said.join("\n")) }
+    let said: Vec<String> = replies(&call.name, result).into_iter().map(told).collect();
+    if !said.is_empty() {
+        return Some(said.join("\n"));
+    }
+    // What repeats the question is the tool's; the answer is still to come.
+    asks_user(&call.name).then(|| shown(result)).filter(|said| !repeats_question(call, said))
+}
+
+/// Returns true if a text holds the longest of the call's texts word for word.
+fn repeats_question(call: &ToolCall, said: &str) -> bool {
+    let question = fields(call).into_iter().map(|(_, value)| value).max_by_key(|value| value.len());
+    question.is_some_and(|question| question.len() >= SHORTEST_QUESTION && said.contains(question.trim()))
 }
 
 fn asks_user(tool: &str) -> bool {

@@ -489,7 +489,7 @@ impl<'a> SpanReading<'a> {
         if let Some(Line::Call(line)) = self.span.lines.get_mut(at) {
             line.result = Some(result);
             line.end = ending::end_of(&line.call.name, result);
-            let reply = users_reply(&line.call.name, result);
+            let reply = users_reply(line.call, result);
             line.is_reply = reply.is_some();
             line.said = reply.or(line.said.take());
         }

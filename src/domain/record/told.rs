@@ -297,7 +297,8 @@ impl Teller<'_, '_> {
             return None;
         }
         let text = shown(result);
-        let lines = lines_of_file(&text);
+        let file = self.span.results.without_wrapper(&line.call.name, &text);
+        let lines = lines_of_file(file);
         (lines > 6 && size(&text) > room).then(|| lines_shown(lines, &text))
     }
 

@@ -129,3 +129,53 @@ fn quoted_lines_give_way_to_what_is_said_of_them() {
     assert!(told.contains("is never read") && told.ends_with("Finished in 0.2 s, 12 warnings"), "{told}");
     assert!(!told.contains("pub name_"), "{told}");
 }
+
+#[test]
+fn a_wrappers_lines_are_not_counted_as_a_results() {
+    let framed = |body: &str| format!("Exit code: 0\nWall time: 0.3 seconds\nOutput:\n{body}\n");
+    let mut shapes = ResultShapes::default();
+    for n in 0..6 {
+        shapes.learn("shell", "", &framed(&format!("nothing alike, {}", ["a", "b", "see", "of", "the", "rest"][n])));
+    }
+    let hits: Vec<String> = (0..40).map(|n| format!("src/part_{n}.rs:{n}: let port = {n};")).collect();
+    let file = framed(&hits.join("\n"));
+    let result =
+        ToldResult { tool: "shell", arguments: "rg port", text: &file, room: 60, may_be_counted: true, failed: false };
+    assert_eq!(shapes.told(&result, |_| false), "40 lines");
+}
+
+#[test]
+fn a_question_that_is_repeated_is_no_answer() {
+    let call = ToolCall {
+        id: "c".to_owned(),
+        name: "ask_clarification".to_owned(),
+        arguments: serde_json::json!({"question": "Which timeframe do you consider recent?", "options": ["a week", "a month"]}),
+        arguments_text: None,
+        kind: Default::default(),
+        opaque: None,
+    };
+    let reply = |text: &str| {
+        let content = vec![crate::domain::model::message::Block::text(text)];
+        let result = ToolResult {
+            tool_call_id: "c".into(),
+            name: None,
+            content,
+            is_error: false,
+            kind: Default::default(),
+            opaque: None,
+        };
+        users_reply(&call, &result)
+    };
+    assert_eq!(reply("❓ Which timeframe do you consider recent?\n1. a week\n2. a month"), None);
+    assert_eq!(reply("a month").as_deref(), Some("a month"));
+}
+
+#[test]
+fn a_header_says_how_a_program_ended_and_is_no_output() {
+    let told = |text: &str| told(&ResultShapes::default(), text, 400, &[]);
+    let framed = "Chunk ID: 5c9bc4\nWall time: 0.05 seconds\nProcess exited with code 0\nOriginal token count: 26\nOutput:\nsrc/a.rs\nsrc/b.rs";
+    assert_eq!(told(framed), "src/a.rs\nsrc/b.rs");
+    assert_eq!(told("Exit code: 2\nWall time: 1 seconds\nOutput:\nno such file"), "exit 2: no such file");
+    let file = "name: app\nversion: 1\ndeps:\n  - serde";
+    assert_eq!(told(file), "name: app\nversion: 1\ndeps:\n- serde");
+}

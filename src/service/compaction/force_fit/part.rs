@@ -2,6 +2,7 @@
 
 use crate::domain::model::compaction::{ElidedPart, Elision};
 use crate::domain::settings::Settings;
+use crate::domain::tokens::accounting::Account;
 use crate::service::compaction::work::CompactionWork;
 
 /// A summary message says nothing in less, and takes no more where that is all there is; in tokens.
@@ -38,6 +39,17 @@ pub(crate) enum Force {
     Markers,
     /// So many are small that their markers alone are too many: a word stands for each.
     Words,
+}
+
+/// Share of what system prompt and tools leave of the usable window, in percent, that kept messages and summary may take: the
+/// rest is room for some turns.
+const TAKEN_PERCENT: u64 = 60;
+
+/// The size that a context is brought to, in tokens.
+pub(super) fn target(account: &Account, settings: &Settings) -> u64 {
+    let usable = u64::from(settings.usable());
+    let overhead = account.overhead(settings.estimator).min(usable);
+    overhead + (usable - overhead) * TAKEN_PERCENT / 100
 }
 
 pub(super) fn freed(elisions: &[Elision]) -> u64 {

@@ -18,7 +18,7 @@ use crate::domain::tokens::accounting::{FillState, fill_state};
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
-use crate::service::compaction::force_fit::part::{Force, LEAST_SUMMARY, SMALLEST, least_record};
+use crate::service::compaction::force_fit::part::{Force, LEAST_SUMMARY, SMALLEST, least_record, target};
 use crate::service::compaction::force_fit::truncate_kept::{KeptTruncation, may_lose_words};
 use crate::service::compaction::job::CompactRequest;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
@@ -32,8 +32,6 @@ use crate::service::path::batches;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 use crate::store::entries;
 
-/// Share of the usable window, in percent, that kept messages and summary are to leave free: room for some turns.
-const FREE_PERCENT: u64 = 40;
 /// Tokens left of the arguments of each call and of each message's words where all must go that can: a marker, and names.
 const LEAST_TRAFFIC: u64 = 60;
 
@@ -266,12 +264,12 @@ impl Ground {
     /// Returns the most that the kept tail may take, in estimated tokens.
     fn tail(&self) -> u32 {
         let (account, settings) = (&self.head.state.account, &self.settings);
-        let usable = account.estimate_of(u64::from(settings.usable()), settings.estimator);
+        let target = account.estimate_of(target(account, settings), settings.estimator);
         let anchors = verbatim(&self.loaded.heads, self.loaded.compaction(), settings);
         let heads = anchors.iter().filter_map(|index| self.loaded.heads.get(*index));
         let anchored: u64 = heads.map(|head| u64::from(head.tokens)).sum();
         let fixed = u64::from(account.system) + u64::from(account.tools) + anchored + LEAST_SUMMARY;
-        let room = (usable * (100 - FREE_PERCENT) / 100).saturating_sub(fixed);
+        let room = target.saturating_sub(fixed);
         settings.keep_recent_tokens.min(u32::try_from(room).unwrap_or(u32::MAX))
     }
 
@@ -316,7 +314,7 @@ impl Ground {
         let most = match tightness {
             Tightness::Newest => u64::from(self.head.settings.context_window),
             // Else the next turn would be red again.
-            _ => u64::from(self.settings.usable()) * (100 - FREE_PERCENT) / 100,
+            _ => target(&self.head.state.account, &self.settings),
         };
         let within = |most: u64| {
             let room = self.head.state.account.estimate_of_part(most.saturating_sub(rest), self.settings.estimator);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::part::{Force, KeptResult, LEAST_SUMMARY, SMALLEST, freed, least_record};
+use super::part::{Force, KeptResult, LEAST_SUMMARY, SMALLEST, freed, least_record, target};
 use crate::domain::compaction::result::Reason;
 use crate::domain::context::elision;
 use crate::domain::context::view::ViewItem;
@@ -24,9 +24,6 @@ use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{Segment, join};
-
-/// Target size of the context, in percent of the usable window: with room for some turns.
-const TARGET_PERCENT: u64 = 60;
 
 /// A marker has at least so many tokens.
 const LEAST_MARKER: u32 = 20;
@@ -152,7 +149,8 @@ fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> H
     let elided: Vec<Elision> = elisions.iter().filter(|elision| ids.contains(&elision.entry_id)).cloned().collect();
     let account = &planned.state.account;
     let fixed = u64::from(account.system) + u64::from(account.tools);
-    let mut over = (fixed + summary + whole.saturating_sub(freed(&elided))).saturating_sub(target(planned));
+    let target = account.estimate_of(target(account, &planned.settings), planned.settings.estimator);
+    let mut over = (fixed + summary + whole.saturating_sub(freed(&elided))).saturating_sub(target);
     let smallest = SMALLEST[force as usize];
     let mut wanted: HashMap<usize, Vec<KeptResult>> = HashMap::new();
     let mut traffic = shown_results(planned, kept, elisions);
@@ -196,12 +194,6 @@ fn capped(shown: Vec<(usize, KeptResult)>, over: u64, smallest: u32) -> impl Ite
         if freed(middle) >= over { low = middle } else { high = middle }
     }
     shown.into_iter().map(move |(index, one)| (index, low, one))
-}
-
-/// The target in estimated tokens, which is what entries are counted in.
-fn target(planned: &PlannedCompaction) -> u64 {
-    let target = u64::from(planned.settings.usable()) * TARGET_PERCENT / 100;
-    planned.state.account.estimate_of(target, planned.settings.estimator)
 }
 
 /// Tools and entries whose results and arguments may not be shortened.
