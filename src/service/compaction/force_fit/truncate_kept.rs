@@ -139,8 +139,8 @@ fn entry_index(item: &ViewItem) -> Option<usize> {
 }
 
 /// Chooses what to cut so that what is present comes down to the target: results and the arguments of calls, then the words
-/// of answers, each only as far as needed. Where ends are kept, all that are longer keep as much of them. Where those words alone are too many, they give way
-/// first: no result need go for them. What the user says stays.
+/// of answers, each only as far as needed. Where ends are kept, all that are longer keep as much of them. Where the answers'
+/// words alone are too many, they give way first: no result need go for them. What the user says stays.
 fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> HashMap<usize, Vec<KeptResult>> {
     let heads = &planned.loaded.heads;
     let Present { kept, elisions, summary } = present;
