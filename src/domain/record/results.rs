@@ -120,17 +120,21 @@ impl<'a> ResultShapes<'a> {
         if standing < 3 { 0 } else { standing * 100 / shapes.results }
     }
 
-    /// A result without what its tool puts before and behind every one.
+    /// A result without what its tool puts before and behind every one: a few lines with a label or in brackets. Other lines
+    /// that recur are the files', as a licence is.
     pub fn without_wrapper<'t>(&self, tool: &str, text: &'t str) -> &'t str {
         let is_wrapper = |line: &str| {
-            let is_mark = line.trim().is_empty() || exit_line(line).is_some() || is_tag(line);
-            is_mark || self.share(tool, &template(line)) >= 80
+            let line = line.trim();
+            let is_mark = line.is_empty() || exit_line(line).is_some() || is_tag(line);
+            is_mark || (is_framed(line) || is_labelled(line)) && self.share(tool, &template(line)) >= 80
         };
         let mut rest = behind_header(text);
-        while let Some((_, behind)) = rest.split_once('\n').filter(|(first, _)| is_wrapper(first)) {
+        for _ in 0..HEADER_LINES {
+            let Some((_, behind)) = rest.split_once('\n').filter(|(first, _)| is_wrapper(first)) else { break };
             rest = behind;
         }
-        while let Some((before, _)) = rest.rsplit_once('\n').filter(|(_, last)| is_wrapper(last)) {
+        for _ in 0..HEADER_LINES {
+            let Some((before, _)) = rest.rsplit_once('\n').filter(|(_, last)| is_wrapper(last)) else { break };
             rest = before;
         }
         rest
@@ -277,7 +281,6 @@ fn looked_at(text: &str) -> impl Iterator<Item = &str> {
 /// A text behind the header in which a harness says how a program ended: lines with a label, the exit code among them, and a
 /// label by itself.
 fn behind_header(text: &str) -> &str {
-    let is_label = |line: &str| line.split(':').next().is_some_and(|label| label.len() <= 40 && says(label));
     let (mut rest, mut ended) = (text, false);
     for _ in 0..HEADER_LINES {
         let Some((line, behind)) = rest.split_once('\n') else { return text };
@@ -286,12 +289,22 @@ fn behind_header(text: &str) -> &str {
         if ended && line.ends_with(':') && !line.contains(' ') {
             return behind;
         }
-        if exit_line(line).is_none() && !(line.contains(": ") && is_label(line)) {
+        if exit_line(line).is_none() && !is_labelled(line) {
             return text;
         }
         rest = behind;
     }
     text
+}
+
+/// Returns true for a value behind a short label.
+fn is_labelled(line: &str) -> bool {
+    line.split_once(": ")
+        .is_some_and(|(label, _)| label.len() <= 40 && label.starts_with(char::is_alphabetic) && says(label))
+}
+
+fn is_framed(line: &str) -> bool {
+    line.starts_with(['[', '(', '<']) && line.ends_with([']', ')', '>'])
 }
 
 /// A line with a mark in place of each argument that it repeats.
@@ -514,9 +527,8 @@ pub(super) fn lines_of_file(text: &str) -> usize {
 pub(super) fn lines_shown(lines: usize, text: &str) -> String {
     let count = counted(lines, "line");
     let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let is_framed = last.starts_with(['[', '(', '<']) && last.ends_with([']', ')', '>']);
     let mut numbers = last.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<usize>().ok());
-    if is_framed && size(last) <= NOTICE && numbers.any(|number| number > lines) {
+    if is_framed(last) && size(last) <= NOTICE && numbers.any(|number| number > lines) {
         return format!("{count}{WITH_NOTICE}{last}");
     }
     count

@@ -179,3 +179,13 @@ fn a_header_says_how_a_program_ended_and_is_no_output() {
     let file = "name: app\nversion: 1\ndeps:\n  - serde";
     assert_eq!(told(file), "name: app\nversion: 1\ndeps:\n- serde");
 }
+
+#[test]
+fn lines_that_recur_in_files_are_the_files_own() {
+    let mut shapes = ResultShapes::default();
+    let file = |n: usize| format!("{}value {n}\n", "the same in every file\n".repeat(12));
+    for n in 0..6 {
+        shapes.learn("read", "", &file(n));
+    }
+    assert_eq!(shapes.without_wrapper("read", &file(7)), file(7).trim_end());
+}
