@@ -1,7 +1,8 @@
 //! Threads behind all requests, for what keeps a core busy for long: a large body that is read or written, a whole session
 //! that is gone through. They run at a lower priority, so that on a full machine a quick request takes its core from
-//! them. What a compaction does keeps the usual priority: an agent may need it soon. Where other programs fill the cores,
-//! such threads starve behind them too, so how far they step back can be set.
+//! them. The largest jobs run on threads that Linux calls idle: whoever else wakes up takes their core at once, where others
+//! let the rest of a time slice pass first. What a compaction does keeps the usual priority: an agent may need it soon.
+//! Where other programs fill the cores, all these threads starve behind them too, so how far they step back can be set.
 
 mod large_value;
 
@@ -25,12 +26,18 @@ pub const STEP_BACK: u8 = 10;
 
 static NICE: AtomicU8 = AtomicU8::new(STEP_BACK);
 
-static POOL: LazyLock<Option<Runtime>> = LazyLock::new(|| {
+static POOL: LazyLock<Option<Runtime>> = LazyLock::new(|| pool(step_back));
+static LAST_POOL: LazyLock<Option<Runtime>> = LazyLock::new(|| pool(stand_last));
+
+fn pool(on_start: fn()) -> Option<Runtime> {
     let mut builder = Builder::new_current_thread();
     builder.max_blocking_threads(THREADS).thread_keep_alive(KEPT_IDLE).thread_name(NAME);
-    let built = builder.on_thread_start(step_back).build();
+    let built = builder.on_thread_start(on_start).build();
     built.inspect_err(|error| tracing::warn!(%error, "no threads of lower priority")).ok()
-});
+}
+
+/// Jobs of so much work stand behind everything. Smaller ones get their share on a full machine.
+pub const LAST_BYTES: usize = 8 << 20;
 
 /// How far its threads step back, from 0 (not at all) to 19. Threads that have begun keep what they have.
 pub fn step_back_by(nice: u8) {
@@ -55,9 +62,10 @@ pub async fn at_usual_priority<F: Future>(work: F) -> F::Output {
     AT_USUAL_PRIORITY.scope((), work).await
 }
 
-/// Does a job there, also when nobody waits for its end any more.
-pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    match &*POOL {
+/// Does a job of about so much work there, also when nobody waits for its end any more.
+pub fn spawn<T: Send + 'static>(load: usize, job: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let pool = if load > LAST_BYTES { &*LAST_POOL } else { &*POOL };
+    match pool {
         Some(pool) if !is_at_usual_priority() => pool.spawn_blocking(job),
         _ => tokio::task::spawn_blocking(job),
     }
@@ -67,16 +75,20 @@ fn is_at_usual_priority() -> bool {
     AT_USUAL_PRIORITY.try_with(|()| ()).is_ok()
 }
 
-/// Does a job that borrows, while this thread waits: on a thread of its own at the lower priority, or here where what is
-/// carried out keeps the usual one.
-pub fn beside<T: Send>(job: impl FnOnce() -> T + Send) -> T {
+/// Does a job of about so much work that borrows, while this thread waits: on a thread of its own at the lower priority, or
+/// here where what is carried out keeps the usual one.
+pub fn beside<T: Send>(load: usize, job: impl FnOnce() -> T + Send) -> T {
     if is_at_usual_priority() {
         return job();
     }
     let mut job = Some(job);
     let done = thread::scope(|scope| {
         let work = || {
-            step_back();
+            if load > LAST_BYTES {
+                stand_last()
+            } else {
+                step_back()
+            }
             job.take().map(|job| job())
         };
         let there = thread::Builder::new().name(NAME.to_owned()).spawn_scoped(scope, work).ok()?;
@@ -110,6 +122,28 @@ fn step_back() {
     }
 }
 
+/// As [`step_back`], and behind whatever else wakes up. A thread can't come back from there.
+#[cfg(target_os = "linux")]
+fn stand_last() {
+    use thread_priority::{
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+        thread_native_id,
+    };
+    step_back();
+    if NICE.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    if let Err(error) = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle) {
+        tracing::debug!(?error, "a thread stays ahead of others");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn stand_last() {
+    step_back();
+}
+
 #[cfg(not(target_os = "linux"))]
 fn step_back() {
     STANDS_BACK.set(true);
@@ -118,18 +152,32 @@ fn step_back() {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use rustix::process::getpriority_process;
+    use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy};
 
     #[tokio::test]
     async fn its_threads_stand_behind_all_others() {
         let usual = getpriority_process(None).unwrap();
-        let there = super::spawn(|| getpriority_process(None).unwrap()).await.unwrap();
+        let there = super::spawn(0, || getpriority_process(None).unwrap()).await.unwrap();
         assert!(there > usual || usual == 19, "{there} beside {usual}");
         assert_eq!(getpriority_process(None).unwrap(), usual);
-        assert_eq!(super::beside(|| getpriority_process(None).unwrap()), there);
+        assert_eq!(super::beside(0, || getpriority_process(None).unwrap()), there);
         assert_eq!(getpriority_process(None).unwrap(), usual);
-        let needed = super::at_usual_priority(async { super::spawn(|| getpriority_process(None).unwrap()).await });
+        let needed = super::at_usual_priority(async { super::spawn(0, || getpriority_process(None).unwrap()).await });
         assert_eq!(needed.await.unwrap(), usual);
-        let borrowed = super::at_usual_priority(async { super::beside(|| getpriority_process(None).unwrap()) });
+        let borrowed = super::at_usual_priority(async { super::beside(0, || getpriority_process(None).unwrap()) });
         assert_eq!(borrowed.await, usual);
+    }
+
+    #[tokio::test]
+    async fn the_largest_jobs_stand_behind_everything() {
+        let policy = || thread_priority::thread_schedule_policy().unwrap();
+        let usual = policy();
+        let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        assert_eq!(super::spawn(super::LAST_BYTES, policy).await.unwrap(), usual);
+        assert_eq!(super::spawn(super::LAST_BYTES + 1, policy).await.unwrap(), idle);
+        assert_eq!(super::beside(super::LAST_BYTES + 1, policy), idle);
+        assert_eq!(policy(), usual);
+        let needed = super::at_usual_priority(async { super::spawn(super::LAST_BYTES + 1, policy).await });
+        assert_eq!(needed.await.unwrap(), usual);
     }
 }

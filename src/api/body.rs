@@ -1,6 +1,8 @@
 //! Request bodies: read within the limit, checked as text and as JSON, and turned into a type, with an exact
 //! answer for whatever is wrong.
 
+mod blocks;
+
 use axum::body::{Body as HttpBody, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
@@ -8,6 +10,7 @@ use futures::StreamExt;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
 
+use self::blocks::BodyBlocks;
 use super::bounds::{self, BodyTime};
 use super::problem::{Problem, Result};
 use super::problem_code::ProblemCode;
@@ -54,8 +57,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<AppState> for Body<T> {
 /// thrown away, so that the client gets to see the answer.
 pub async fn read(body: HttpBody, limit: usize) -> Result<Bytes> {
     let mut frames = body.into_data_stream();
-    let mut first = Bytes::new();
-    let mut joined: Vec<u8> = Vec::new();
+    let mut blocks = BodyBlocks::default();
     let mut size = 0usize;
     let mut refused: Option<Problem> = None;
     let time = BodyTime::start();
@@ -71,21 +73,15 @@ pub async fn read(body: HttpBody, limit: usize) -> Result<Bytes> {
             refused = bounds::hold(size).err();
         }
         if refused.is_some() {
-            (first, joined) = (Bytes::new(), Vec::new());
+            blocks = BodyBlocks::default();
             bounds::let_go();
-        } else if size == frame.len() {
-            first = frame;
         } else {
-            if joined.is_empty() {
-                joined.extend_from_slice(&first);
-            }
-            joined.extend_from_slice(&frame);
+            blocks.push(frame).await?;
         }
     }
     match refused {
         Some(problem) => Err(problem),
-        None if joined.is_empty() => Ok(first),
-        None => Ok(Bytes::from(joined)),
+        None => blocks.joined().await,
     }
 }
 

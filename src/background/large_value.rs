@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(freed.recv().unwrap(), here, "a small one at once");
         drop(large(SMALL_BYTES + 1));
         assert_ne!(freed.recv().unwrap(), here);
-        let there = beside(|| {
+        let there = beside(0, || {
             drop(large(SMALL_BYTES + 1));
             thread::current().id()
         });

@@ -25,7 +25,7 @@ pub fn in_place<T: Send>(load: usize, job: impl FnOnce() -> T + Send) -> T {
     if load <= SMALL_BYTES || works_on_a_job() || !shares() {
         return job();
     }
-    if load > LARGE_BYTES { block_in_place(|| beside(job)) } else { block_in_place(job) }
+    if load > LARGE_BYTES { block_in_place(|| beside(load, job)) } else { block_in_place(job) }
 }
 
 /// Carries out work that does much at once between its waits: a statement is written out as a whole before it is sent.

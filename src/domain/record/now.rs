@@ -192,6 +192,7 @@ fn line(span: &Span<'_>, (at, line): (usize, &CallLine<'_>)) -> String {
         arguments: &arguments,
         text: &text,
         room: RESULT,
+        room_of_data: RESULT,
         may_be_counted: false,
         failed: false,
     };

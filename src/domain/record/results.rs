@@ -12,7 +12,7 @@ use super::quote::{
     GAP, counted, density, names, prefix, shortened, size, suffix, trimmed, whole_words_before, whole_words_behind,
     words,
 };
-use super::values;
+use super::values::{self, ValueWords};
 use crate::domain::model::message::{ToolCall, ToolResult};
 use crate::domain::model::user_text::replies::{Reply, replies};
 
@@ -73,6 +73,8 @@ pub(super) struct ToldResult<'a> {
     pub text: &'a str,
     /// Quarter tokens.
     pub room: usize,
+    /// The same where the result is JSON of short values: what a database holds of an order stands in no file.
+    pub room_of_data: usize,
     /// Of one that is too long, and of which nothing was spoken of, the number of its lines is enough.
     pub may_be_counted: bool,
     /// The call failed: why is what its result says last.
@@ -176,13 +178,21 @@ impl<'a> ResultShapes<'a> {
         failed: bool,
         later: impl Fn(&str) -> bool,
     ) -> String {
+        // Of an object's values and a table's rows each tells something by itself.
+        let data = values::parsed(result.text);
+        let is_short = data.as_ref().is_some_and(values::holds_short_values);
+        let room = if is_short { result.room.max(result.room_of_data) } else { result.room };
         let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
-        if whole <= result.room {
+        if whole <= room {
             return lines.join("\n");
         }
+        let is_data = data.is_some();
+        let given = |text: &str| result.arguments.lines().any(|line| line.trim() == text);
+        let words = ValueWords { heard: &later, given: &given };
+        if let Some(told) = data.filter(|_| !failed).and_then(|data| values::within(&data, room, &words)) {
+            return told;
+        }
         let ranked = RankedLines::of(lines, &later);
-        // Of an object's values and a table's rows each tells something by itself.
-        let is_data = values::parsed(result.text).is_some();
         if !ranked.heard && !failed && lines.len() > 3 && !is_data {
             let text = self.without_wrapper(result.tool, text);
             let all: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -198,7 +208,7 @@ impl<'a> ResultShapes<'a> {
             let which = if all.last() == Some(&last) { "the last" } else { "among the last" };
             return format!("{}, {which}: {}", counted(all.len(), "line"), shortened(last, 80, 0));
         }
-        ranked.told(lines, result.room, failed, later)
+        ranked.told(lines, room, failed, later)
     }
 
     /// The lines between what a wrapper puts before and behind them: what recurs from result to result, and echoes of the

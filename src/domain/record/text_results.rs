@@ -10,7 +10,8 @@ use crate::domain::model::user_text::call_replies::{TextResult, users_part};
 use crate::domain::model::user_text::{UserText, UserTextClassifier, without_surroundings};
 
 use super::quote::GAP;
-use written::{WrittenCall, element_call, marked_call};
+use super::values;
+use written::{WrittenCall, behind_label, element_call, json_at_end, marked_call};
 
 /// Begins the id of a call that was written as text. No call of the ledger has such an id: it has no number.
 const WRITTEN: char = '\0';
@@ -28,6 +29,8 @@ pub(super) struct TextResults {
     open: Vec<(String, String)>,
     /// Calls that were written as text so far.
     written: u32,
+    /// What stands before each result that answers such a call.
+    label: Option<String>,
 }
 
 impl TextResults {
@@ -64,6 +67,9 @@ impl TextResults {
                 is_response || matches!(UserTextClassifier::behind(true).classify(message), UserText::Output(_))
             }),
         };
+        let answered = message.plain_text();
+        let labelled = if call.is_none() && head.is_none() { self.labelled(&answered) } else { None };
+        let call = call.or_else(|| labelled.and_then(|_| json_at_end(&said)));
         let Some(WrittenCall { words, name, arguments }) = call else { return };
         self.written = self.written.saturating_add(1);
         let id = format!("{WRITTEN}{}", self.written);
@@ -71,7 +77,7 @@ impl TextResults {
             let text = message.plain_text();
             let response =
                 text.trim().strip_prefix(TOOL_RESPONSE[0]).and_then(|text| text.strip_suffix(TOOL_RESPONSE[1]));
-            let text = response.map_or(text.clone(), |response| response.trim().to_owned());
+            let text = response.or(labelled).map_or(text.clone(), |response| response.trim().to_owned());
             message.content = vec![Block::ToolResult(result(id.clone(), name.clone(), text))];
         } else {
             self.open = vec![(id.clone(), name.clone())];
@@ -88,6 +94,18 @@ impl TextResults {
             kind: CallKind::Function,
             opaque: None,
         }));
+    }
+
+    /// What a text says behind its label, where that is JSON, or where JSON stood behind the same label before: a user
+    /// doesn't speak so.
+    fn labelled<'t>(&mut self, text: &'t str) -> Option<&'t str> {
+        let (label, told) = behind_label(text)?;
+        let is_known = self.label.as_deref() == Some(label);
+        if !is_known && values::parsed(told).is_none() {
+            return None;
+        }
+        self.label = Some(label.to_owned());
+        Some(told)
     }
 
     fn pair_texts(&mut self, message: &mut Message) {
@@ -234,5 +252,30 @@ mod tests {
         }
         let numbers = source.path_numbers();
         assert_eq!((numbers.last_user, numbers.last_call), (3, 0));
+    }
+
+    #[test]
+    fn json_behind_a_label_answers_a_call_that_ends_the_text_before() {
+        let agent = |text: &str| Message::text(Role::Assistant, text);
+        let source = RecordSource::of([
+            user(&["Buche HAT232 um."]),
+            agent("Thought:\nI look.\nAction:\n{\"name\": \"get_user\", \"arguments\": {\"id\": \"mia_9\"}}"),
+            user(&["API output: {\"reservations\": [\"EQ1G6C\", \"BOH180\"]}"]),
+            agent("Action:\n```json\n{\"name\": \"update\",\n\"arguments\": {\"id\": \"EQ1G6C\"}}\n```"),
+            user(&["API output: Error: payment method not found"]),
+            agent("Action:\n{\"name\": \"respond\", \"arguments\": {\"content\": \"Welche Karte?\"}}"),
+            user(&["Note: meine andere, die {blaue}."]),
+            agent("Gut."),
+        ]);
+        let told = source.record(4_000, Estimator::Pi);
+        for shown in [
+            "- get_user(mia_9) → reservations EQ1G6C, BOH180",
+            "- update(EQ1G6C) → ",
+            "payment method not found",
+            "User: Note: meine andere, die {blaue}.",
+        ] {
+            assert!(told.contains(shown), "{shown}: {told}");
+        }
+        assert!(!told.contains("API output") && told.matches("Action:").count() == 1, "{told}");
     }
 }

@@ -33,6 +33,8 @@ pub(super) const LASTING: Level = 3;
 const AGENT: [usize; 8] = [2_500, 900, 450, 240, 130, 420, 160, 100];
 const ARGUMENTS: [usize; 7] = [420, 240, 150, 110, 70, 0, 0];
 const RESULT: [usize; 7] = [900, 320, 140, 70, 24, 0, 0];
+/// The same of results that are JSON.
+const DATA: [usize; 7] = [1_200, 700, 420, 280, 160, 60, 0];
 const HARNESS: [usize; 8] = [1_500, 700, 400, 200, 100, 60, 0, 0];
 /// Beginning and end of the user's words, by a level of their own.
 pub(super) const USER: [(usize, usize); 5] = [(6_000, 2_000), (4_500, 1_500), (1_500, 700), (400, 200), (140, 60)];
@@ -162,7 +164,8 @@ impl Teller<'_, '_> {
 
     fn output(&self, at: usize, tool: &str, arguments: &str, text: &str, room: usize) -> String {
         let room = room * self.detail;
-        let result = ToldResult { tool, arguments, text, room, may_be_counted: false, failed: false };
+        let result =
+            ToldResult { tool, arguments, text, room, room_of_data: room, may_be_counted: false, failed: false };
         let heard = self.span.heard_behind(at);
         self.span.results.told(&result, |word| heard.holds(word))
     }
@@ -325,11 +328,20 @@ impl Teller<'_, '_> {
         let room = if failed { room.max(RESULT[2] * self.detail) } else { room };
         let room = if reads_as_refusal(&text) { room.max(REFUSAL) } else { room };
         let may_be_counted = self.may_be_counted(at, line, level);
-        let result =
-            ToldResult { tool: &line.call.name, arguments: &arguments, text: &text, room, may_be_counted, failed };
+        let room_of_data = room.max(DATA[level] * self.detail);
+        let result = ToldResult {
+            tool: &line.call.name,
+            arguments: &arguments,
+            text: &text,
+            room,
+            room_of_data,
+            may_be_counted,
+            failed,
+        };
         let heard = self.span.heard_behind(at);
         let told = self.span.results.told(&result, |word| heard.holds(word));
-        let told = if level >= 4 { told.replace('\n', " ") } else { told };
+        // On one line too, lines don't read as one.
+        let told = if level >= 4 { told.replace(":\n", ": ").replace('\n', "; ") } else { told };
         format!("{said} → {}{told}", mark(line.end, &told))
     }
 }

@@ -1,11 +1,18 @@
 //! JSON told by its values: names once, what is empty left out.
 
+mod outline;
+
 use serde_json::{Map, Value};
+
+pub use outline::{ValueWords, within};
 
 /// Deeper values are shown as they are.
 const DEEPEST: usize = 12;
 /// Longer texts are not read as JSON.
 const LONGEST: usize = 400_000;
+
+/// Bytes of a text that is a name or a number rather than a passage.
+const SHORT_VALUE: usize = 60;
 
 /// Stands between the cells of a table's row.
 pub(super) const COLUMN: &str = " | ";
@@ -87,6 +94,28 @@ fn row(list: &[Value], depth: usize) -> String {
     let parts: Vec<String> = list.iter().map(|value| told_at(value, depth + 1)).collect();
     let long = parts.iter().any(|part| part.len() > 60);
     parts.join(if long { "\n" } else { ", " })
+}
+
+/// Returns true if most of a value's text stands in short values: names, numbers and dates. Hits of a search and pages are
+/// long texts.
+pub fn holds_short_values(value: &Value) -> bool {
+    let (mut short, mut all) = (0, 0);
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(list) => open.extend(list),
+            Value::Object(fields) => open.extend(fields.values()),
+            Value::String(text) => {
+                all += text.len();
+                short += if text.len() <= SHORT_VALUE { text.len() } else { 0 };
+            }
+            other => {
+                let bytes = if other.is_null() { 0 } else { 4 };
+                (short, all) = (short + bytes, all + bytes);
+            }
+        }
+    }
+    short * 2 > all
 }
 
 fn is_empty(value: &Value) -> bool {

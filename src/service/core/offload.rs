@@ -118,7 +118,7 @@ pub async fn offload<T: Send + 'static>(load: usize, job: impl FnOnce() -> T + S
         }
         mib => {
             let turn = LARGE.acquire_many(mib).await.context("waiting for a thread")?;
-            background::spawn(|| work(turn))
+            background::spawn(load, || work(turn))
         }
     };
     joined(done, waiter).await
@@ -131,7 +131,7 @@ pub async fn offload<T: Send + 'static>(load: usize, job: impl FnOnce() -> T + S
 pub async fn aside<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let waiter = JobWaiter::default();
     let waiting = waiter.waiting();
-    joined(background::spawn(move || waiting.during(job)), waiter).await
+    joined(background::spawn(0, move || waiting.during(job)), waiter).await
 }
 
 async fn joined<T>(done: JoinHandle<Option<T>>, waiter: JobWaiter) -> Result<T> {

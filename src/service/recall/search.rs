@@ -210,7 +210,7 @@ async fn score_each(
             return Ok(());
         }
         let query = Arc::clone(query);
-        scoring = Some(background::spawn(move || {
+        scoring = Some(background::spawn(0, move || {
             stretch.into_iter().filter_map(|candidate| score(&query, matched, &candidate)).collect()
         }));
     }

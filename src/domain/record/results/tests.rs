@@ -1,8 +1,15 @@
 use super::*;
 
 fn told(shapes: &ResultShapes<'_>, text: &str, room: usize, later: &[&str]) -> String {
-    let result =
-        ToldResult { tool: "bash", arguments: "cargo test --all", text, room, may_be_counted: false, failed: false };
+    let result = ToldResult {
+        tool: "bash",
+        arguments: "cargo test --all",
+        text,
+        room,
+        room_of_data: room,
+        may_be_counted: false,
+        failed: false,
+    };
     shapes.told(&result, |word| later.contains(&word))
 }
 
@@ -100,7 +107,15 @@ fn json_is_told_by_its_values() {
 fn what_a_call_was_given_is_not_told_again() {
     let written: Vec<String> = (0..30).map(|n| format!("  export const value{n} = compute({n});")).collect();
     let result = |arguments: &str, text: &str| {
-        let result = ToldResult { tool: "schreibe", arguments, text, room: 300, may_be_counted: false, failed: false };
+        let result = ToldResult {
+            tool: "schreibe",
+            arguments,
+            text,
+            room: 300,
+            room_of_data: 300,
+            may_be_counted: false,
+            failed: false,
+        };
         ResultShapes::default().told(&result, |word| word.contains("value"))
     };
     let given = format!("src/a.ts\n{}", written.join("\n"));
@@ -139,8 +154,15 @@ fn a_wrappers_lines_are_not_counted_as_a_results() {
     }
     let hits: Vec<String> = (0..40).map(|n| format!("src/part_{n}.rs:{n}: let port = {n};")).collect();
     let file = framed(&hits.join("\n"));
-    let result =
-        ToldResult { tool: "shell", arguments: "rg port", text: &file, room: 60, may_be_counted: true, failed: false };
+    let result = ToldResult {
+        tool: "shell",
+        arguments: "rg port",
+        text: &file,
+        room: 60,
+        room_of_data: 60,
+        may_be_counted: true,
+        failed: false,
+    };
     assert_eq!(shapes.told(&result, |_| false), "40 lines");
 }
 
