@@ -4,6 +4,7 @@
 
 mod agents;
 pub mod call_replies;
+pub mod handed_over;
 mod harness;
 pub mod replies;
 

@@ -138,7 +138,8 @@ impl Runs {
             let (newest, runs) = self.newest[*place];
             let line = calls[*place].1;
             let only_looks = names_only_a_file(line.call) || is_read_only(&line.call.name, &line.call.arguments);
-            newest == *place && runs > 1 && line.result.is_some() && !only_looks
+            // What was written has no outcome that later calls could change.
+            newest == *place && runs > 1 && line.result.is_some() && !only_looks && !changes_files(&line.call.name)
         };
         newest(calls.len(), is_check)
     }

@@ -30,6 +30,8 @@ const LINE: usize = 240;
 /// Bytes of an argument that is known again in a line, and how many of them.
 const SHORTEST_ECHO: usize = 5;
 const MOST_ECHOES: usize = 4;
+/// Bytes of an argument that is left out where a usual line repeats it.
+const LEAST_ECHO: usize = 24;
 /// Lines of a result that stand in the arguments are left out where there are so many; shorter ones say too little.
 const LEAST_GIVEN: usize = 3;
 const SHORTEST_GIVEN: usize = 4;
@@ -39,6 +41,8 @@ const OPENING: usize = 100;
 /// The most that a tool says of what it left out, in quarter tokens, and what stands before it.
 const NOTICE: usize = 160;
 const WITH_NOTICE: &str = ", with ";
+/// Quarter tokens of a line that is a passage of a page: links and labels are shorter.
+const SHORTEST_PASSAGE: usize = 100;
 /// How many lines of one shape are told.
 const ALIKE: usize = 3;
 /// Lines of the header that a harness puts before a program's output, at most.
@@ -47,6 +51,15 @@ const HEADER_LINES: usize = 8;
 const SHORTEST_QUESTION: usize = 24;
 /// Parts of the names of tools that ask the user.
 const ASKING: [&str; 2] = ["ask", "question"];
+/// Begins a sequence that a terminal takes as an order.
+const ESCAPE: char = '\u{1b}';
+static ESCAPES: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])").ok());
+/// Pictures, addresses of links, and elements of a page.
+static LINKS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"!\[[^\]]*\]\([^)]*\)|\]\([^)]*\)|<[^>]*>|https?://\S+").ok());
+/// Quarter tokens of a line in which links are looked for.
+const MOST_OF_LINE: usize = 2_000;
 /// The number of a line, as tools that read files print it.
 static LINE_NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*\d+\s*[→|:\t]\s*").ok());
 /// What differs from result to result of one tool.
@@ -154,7 +167,7 @@ impl<'a> ResultShapes<'a> {
         let lines = &all[body.clone()];
         if lines.is_empty() {
             let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line) && (says(line) || is_one_line(text));
-            let usual = all.iter().rev().find(tells).map(|last| shortened(last, 80, 0));
+            let usual = all.iter().rev().find(tells).map(|last| usual(last, result.arguments));
             let nothing = if text.trim().is_empty() || all.iter().all(|line| exit_line(line).is_some()) {
                 "no output"
             } else {
@@ -192,9 +205,18 @@ impl<'a> ResultShapes<'a> {
         if let Some(told) = data.filter(|_| !failed).and_then(|data| values::within(&data, room, &words)) {
             return told;
         }
+        // Of a page's lines those that are hardly more than links lead elsewhere.
+        let prose: Vec<&str> = match names_page(result.arguments) {
+            true => lines.iter().copied().filter(|line| !is_mostly_link(line)).collect(),
+            false => Vec::new(),
+        };
+        let lines = if prose.is_empty() { lines } else { &prose };
         let ranked = RankedLines::of(lines, &later);
         if !ranked.heard && !failed && lines.len() > 3 && !is_data {
             let text = self.without_wrapper(result.tool, text);
+            if let Some(told) = names_page(result.arguments).then(|| opening(lines, result.room)).flatten() {
+                return told;
+            }
             let all: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             if result.may_be_counted {
                 return lines_shown(all.len(), text);
@@ -229,6 +251,40 @@ impl<'a> ResultShapes<'a> {
         let echo = core.len() > 8 && (is_given(core) || behind_label.is_some_and(is_given));
         exit_line(line).is_none() && (says(core) || is_one_line(result.text)) && !echo && !self.recurs(result, line)
     }
+}
+
+/// Returns true if one of a call's arguments is the address of a page: no file holds what it says.
+pub(super) fn names_page(arguments: &str) -> bool {
+    let is_address = |line: &str| line.starts_with("http://") || line.starts_with("https://");
+    arguments.lines().map(str::trim).any(|line| is_address(line) && !line.contains(char::is_whitespace))
+}
+
+/// Returns true if less than half of a line is left without its elements and the addresses of its links.
+fn is_mostly_link(line: &str) -> bool {
+    let line = prefix(line, MOST_OF_LINE);
+    let bare = LINKS.as_ref().map_or(Cow::Borrowed(line), |links| links.replace_all(line, ""));
+    size(&bare) * 2 < size(line)
+}
+
+/// How a page begins: the first passages, for what stands before and between them leads elsewhere.
+fn opening(lines: &[&str], room: usize) -> Option<String> {
+    let passages: Vec<usize> = (0..lines.len()).filter(|at| size(lines[*at]) >= SHORTEST_PASSAGE).collect();
+    let first = *passages.first()?;
+    let mut told = if first > 0 { format!("{GAP} ") } else { String::new() };
+    told.push_str(&shortened(lines[first], room, 0));
+    let mut next = first + 1;
+    for at in passages.into_iter().skip(1) {
+        if size(&told) + size(lines[at]) > room {
+            break;
+        }
+        told.push_str(if at > next { " […]\n" } else { "\n" });
+        told.push_str(lines[at]);
+        next = at + 1;
+    }
+    if next < lines.len() && !told.ends_with(GAP) {
+        told.push_str(" […]");
+    }
+    Some(told)
 }
 
 /// Returns true if a line holds a letter or a digit.
@@ -321,6 +377,12 @@ fn is_framed(line: &str) -> bool {
 fn without_echo<'l>(line: &'l str, arguments: &str) -> Cow<'l, str> {
     let echoed = arguments.lines().filter(|value| value.len() >= SHORTEST_ECHO && line.contains(*value));
     echoed.take(MOST_ECHOES).fold(Cow::Borrowed(line), |line, value| Cow::Owned(line.replace(value, "#")))
+}
+
+/// A line that most results of a tool have, without what the call says itself.
+fn usual(line: &str, arguments: &str) -> String {
+    let echo = arguments.lines().map(str::trim).filter(|value| value.len() >= LEAST_ECHO && line.contains(*value));
+    shortened(&echo.take(MOST_ECHOES).fold(line.to_owned(), |line, value| line.replace(value, GAP)), 80, 0)
 }
 
 /// A line without what differs from result to result.
@@ -557,7 +619,7 @@ const REMINDER_END: &str = "</system-reminder>";
 /// The text of a result without the harness's reminders behind it, with a mark for each picture.
 pub(super) fn shown(result: &ToolResult) -> String {
     let media = result.content.iter().filter(|block| block.is_media()).count();
-    let mut text = result.plain_text();
+    let mut text = without_escapes(result.plain_text());
     while let Some(end) = text.trim_end().strip_suffix(REMINDER_END) {
         let Some(begin) = end.rfind(REMINDER) else { break };
         text.truncate(begin);
@@ -567,6 +629,14 @@ pub(super) fn shown(result: &ToolResult) -> String {
         text.push_str(if text.is_empty() { "[image]" } else { "\n[image]" });
     }
     text
+}
+
+/// A text without the sequences by which a program colours it.
+fn without_escapes(text: String) -> String {
+    match &*ESCAPES {
+        Some(escapes) if text.contains(ESCAPE) => escapes.replace_all(&text, "").into_owned(),
+        _ => text,
+    }
 }
 
 /// What the user said where a result of this tool stands: why the call was refused, or the answer to a question.

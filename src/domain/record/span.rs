@@ -9,7 +9,7 @@ use super::effect::{command_of, inspects, is_read_only};
 use super::ending::{self, CallEnd};
 use super::frames::drop_frames;
 use super::pasted::drop_alike;
-use super::quote::{names, prefix, words};
+use super::quote::{names, prefix, shortened, words};
 use super::results::{ResultShapes, users_reply};
 use super::rewritten::RewrittenFiles;
 use super::spoken::spoken;
@@ -20,6 +20,7 @@ use crate::domain::model::approval::{self, McpApproval};
 use crate::domain::model::code_block::last_block;
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::program_replies::{self, SeenMessage};
+use crate::domain::model::user_text::handed_over::{given_to_skill, handed_over};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 
 /// Where a message of the path stands once the record is there.
@@ -144,7 +145,11 @@ const STAYS: &str = "[stays with the agent word for word] ";
 /// Names the command that a user ran, and how much of it is told.
 const COMMAND: &str = "<command-name>";
 const MOST_COMMAND: usize = 80;
-const MOST_NOTICE: usize = 160;
+const MOST_NOTICE: usize = 240;
+/// What Codex says where the user broke its turn off.
+const ABORTED: [&str; 2] = ["<turn_aborted>", "</turn_aborted>"];
+/// Lines before a loaded skill among which the call that loaded it stands.
+const SKILL_REACH: usize = 8;
 /// Shorter names stand everywhere.
 const SHORTEST_NAME: usize = 6;
 
@@ -344,6 +349,16 @@ impl HeardBehind<'_> {
     }
 }
 
+/// What a harness says in a short message of its own that begins with a label in brackets, or is one element of a notice.
+fn notice_of(text: &str) -> Option<String> {
+    let label = text.strip_prefix('[').and_then(|rest| rest.split_once(']')).filter(|(label, _)| !label.contains('\n'));
+    if label.is_some() && text.len() <= MOST_NOTICE {
+        return Some(text.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    let said = text.strip_prefix(ABORTED[0])?.strip_suffix(ABORTED[1])?;
+    Some(format!("[turn_aborted] {}", shortened(said, MOST_NOTICE, 0)))
+}
+
 /// The texts of a call's arguments, each up to a bound.
 fn texts(arguments: &Value) -> Vec<&str> {
     let values: Vec<&Value> = match arguments {
@@ -412,7 +427,13 @@ impl<'a> SpanReading<'a> {
         let hidden = place != RecordPlace::Kept;
         message.tool_results().for_each(|result| self.returned(result));
         approval::given(message).for_each(|answer| self.approved(answer));
+        if hidden {
+            self.handed_over(message);
+        }
+        let by_agent = self.skill_was_called(message);
         match self.classifier.classify(message) {
+            // It is counted with the user's messages, and the call that it answers tells what it was given.
+            UserText::Said(_) if by_agent => self.users += 1,
             UserText::Said(text) => {
                 let media = message.content.iter().filter(|block| block.is_media()).count();
                 let text = format!("{}{}", text.trim(), " [image]".repeat(media.min(8)));
@@ -437,13 +458,32 @@ impl<'a> SpanReading<'a> {
         }
     }
 
+    fn handed_over(&mut self, message: &Message) {
+        let texts = message.content.iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let handed: Vec<String> = texts.flat_map(handed_over).map(str::to_owned).collect();
+        self.span.instructions.extend(handed);
+    }
+
+    /// Returns true if the message is a skill that the agent called: what it was given stands in the call.
+    fn skill_was_called(&self, message: &Message) -> bool {
+        let text = shown_text(&message.content);
+        let Some(given) = given_to_skill(&text).filter(|given| !given.is_empty()) else { return false };
+        let calls = self.span.lines.iter().rev().take(SKILL_REACH).filter_map(|line| match line {
+            Line::Call(line) => Some(line.call),
+            _ => None,
+        });
+        calls.flat_map(|call| texts(&call.arguments)).any(|argument| argument.trim() == given)
+    }
+
     /// A command that stands by itself: `<command-name>/review</command-name>`.
     fn commanded(&mut self, message: &Message, hidden: bool) {
         let text = shown_text(&message.content);
-        // A notice in brackets: that the user broke something off is nowhere else.
-        let notice = text.trim();
-        if notice.starts_with('[') && notice.ends_with(']') && !notice.contains('\n') && notice.len() <= MOST_NOTICE {
-            self.push_text(hidden, notice.to_owned(), |text| Line::Command { text });
+        // A notice: that the user broke something off, or that a task was taken up anew, is nowhere else.
+        if let Some(notice) = notice_of(text.trim()) {
+            self.push_text(hidden, notice, |text| Line::Command { text });
             return;
         }
         let behind = text.split_once(COMMAND).map(|(_, behind)| behind);

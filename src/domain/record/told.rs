@@ -11,7 +11,7 @@ use super::ending::CallEnd;
 use super::quote::{
     GAP, PassageRoom, counted, density, passage, passages, sentences, shortened, shortened_once, size, trimmed,
 };
-use super::results::{ToldResult, is_line_count, lines_of_file, lines_shown, shown};
+use super::results::{ToldResult, is_line_count, lines_of_file, lines_shown, names_page, shown};
 use super::span::{AnsweredBlock, BLOCKS, CallLine, HARNESS as HARNESS_TOOL, Line, Span, UnreadStretch};
 use super::tasks::list_size;
 use crate::domain::model::user_text::replies::reads_as_refusal;
@@ -290,7 +290,9 @@ impl Teller<'_, '_> {
     /// Returns true if a call only looked at something, as others of its tool did: it can look again.
     fn may_be_counted(&self, at: usize, line: &CallLine<'_>, level: Level) -> bool {
         let seldom = self.span.arguments.calls(&line.call.name) <= SELDOM;
-        level > 0 && !seldom && !self.newest.contains(&at) && is_read_only(&line.call.name, &line.call.arguments)
+        let is_page = || names_page(&arguments_text(line.call));
+        let reads = is_read_only(&line.call.name, &line.call.arguments);
+        level > 0 && !seldom && !self.newest.contains(&at) && reads && !is_page()
     }
 
     /// How many lines a call read of a file that it names, where they are too many to be told: they stand in the file.
@@ -450,7 +452,8 @@ fn unread(stretch: UnreadStretch) -> String {
 fn only_reads(line: &CallLine<'_>) -> bool {
     let Value::Object(fields) = &line.call.arguments else { return false };
     let leaves: Vec<(&str, &Value)> = fields.iter().flat_map(|(name, value)| leaves(name, value, 0)).collect();
-    let names_file = |(name, value): &(&str, &Value)| value.as_str().is_some_and(|text| is_path(name, text));
+    let is_file = |name: &str, text: &str| is_path(name, text) && !names_page(text);
+    let names_file = |(name, value): &(&str, &Value)| value.as_str().is_some_and(|text| is_file(name, text));
     // Anthropic's editor of texts views with a command of its own.
     let is_bare = |(name, value): &(&str, &Value)| match value {
         Value::String(text) => {

@@ -11,7 +11,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 #[cfg(test)]
 pub use crate::background::at_usual_priority;
-use crate::background::{self, FreeingLoad};
+use crate::background::{self, FreeingLoad, LAST_BYTES};
 use crate::domain::model::abandoned::JobWaiter;
 use crate::domain::model::entry::EntryMeta;
 use crate::service::core::error::Result;
@@ -54,7 +54,9 @@ pub fn size(items: &[Box<RawValue>]) -> usize {
 pub fn load(items: &[Box<RawValue>]) -> usize {
     let bytes = size(items);
     let values = || items.iter().map(|item| values(item.get().as_bytes())).sum::<usize>();
-    bytes + PART_BYTES * items.len() + VALUE_BYTES * large::in_place(bytes / SCANNED_IN_ONE, values)
+    // So much that it holds up others is gone through behind them, however little work each byte is.
+    let work = if bytes > LAST_BYTES { bytes } else { bytes / SCANNED_IN_ONE };
+    bytes + PART_BYTES * items.len() + VALUE_BYTES * large::in_place(work, values)
 }
 
 /// Returns true where items that are read take so much that few requests may hold them at a time: whoever takes them waits

@@ -50,13 +50,13 @@ const LINES: [(&str, &str); 3] =
     [("[Request interrupted", "]"), ("Caveat: The messages below were generated", ""), ("[trimmed", "]")];
 
 /// Heads instructions that a harness hands over, and the element that they stand in.
-const HANDED: &str = "# AGENTS.md instructions";
-const HANDED_OPEN: &str = "<INSTRUCTIONS>";
-const HANDED_CLOSE: &str = "</INSTRUCTIONS>";
+pub(super) const HANDED: &str = "# AGENTS.md instructions";
+pub(super) const HANDED_OPEN: &str = "<INSTRUCTIONS>";
+pub(super) const HANDED_CLOSE: &str = "</INSTRUCTIONS>";
 
 /// Opens a skill's text, which ends with what the user gave it.
-const SKILL: &str = "Base directory for this skill:";
-const GIVEN: &str = "\nARGUMENTS:";
+pub(super) const SKILL: &str = "Base directory for this skill:";
+pub(super) const GIVEN: &str = "\nARGUMENTS:";
 
 /// Openings of texts that are a harness's to their end.
 const NOBODY: [&str; 7] = [
@@ -198,6 +198,21 @@ fn element(tail: &str, name: &str) -> Option<usize> {
     let close = format!("</{name}>");
     let end = tail.find(&close).filter(|_| opens(tail, name))?;
     Some(end + close.len())
+}
+
+/// What the next element of this name holds, and what stands behind it.
+pub(super) fn element_inside<'t>(text: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
+    let mut from = 0;
+    loop {
+        let start = from + text[from..].find('<')?;
+        let tail = &text[start..];
+        if opens(tail, name) {
+            let length = element(tail, name)?;
+            let inside = &tail[..length - name.len() - "</>".len()];
+            return Some((inside.split_once('>').map_or("", |(_, inside)| inside), &tail[length..]));
+        }
+        from = start + 1;
+    }
 }
 
 /// Length of a tag that begins here and wraps the user's words.

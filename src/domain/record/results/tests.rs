@@ -211,3 +211,50 @@ fn lines_that_recur_in_files_are_the_files_own() {
     }
     assert_eq!(shapes.without_wrapper("read", &file(7)), file(7).trim_end());
 }
+
+#[test]
+fn of_a_page_its_first_passages_are_told() {
+    let passage = |n: u32| {
+        format!(
+            "Passage {n} says what the page is about, in so many words that nobody takes it for a link or a label of the page."
+        )
+    };
+    let badge = "[![stars](https://img.example.org/github/stars/a/b?style=flat&logo=github)](https://github.com/a/b/stargazers)";
+    let page = format!("Home\n{badge}\nSign in\n{}\nRead more\n{}\nShare\n{}", passage(1), passage(2), passage(3));
+    let told = |arguments: &str| {
+        let result = ToldResult {
+            tool: "fetch",
+            arguments,
+            text: &page,
+            room: 280,
+            room_of_data: 280,
+            may_be_counted: false,
+            failed: false,
+        };
+        ResultShapes::default().told(&result, |_| false)
+    };
+    assert_eq!(told("https://example.org/a"), format!("[…] {} […]\n{} […]", passage(1), passage(2)));
+    assert!(!told("notes.md").contains("Passage 1"));
+}
+
+#[test]
+fn colours_are_no_words_and_a_usual_line_repeats_no_argument() {
+    let coloured =
+        "\u{1b}[32mok\u{1b}[0m \u{1b}]8;;http://a\u{1b}\\link\u{1b}]8;;\u{1b}\\ \u{1b}[1;31m3 failed\u{1b}[K";
+    assert_eq!(without_escapes(coloured.to_owned()), "ok link 3 failed");
+    let mut shapes = ResultShapes::default();
+    let path = |n: usize| format!("/home/somebody/project/src/part_{n}.rs");
+    let text = |n: usize| format!("File created successfully at: {}", path(n));
+    (0..8).for_each(|n| shapes.learn("Write", &path(n), &text(n)));
+    let (path, text) = (path(9), text(9));
+    let result = ToldResult {
+        tool: "Write",
+        arguments: &path,
+        text: &text,
+        room: 200,
+        room_of_data: 200,
+        may_be_counted: false,
+        failed: false,
+    };
+    assert_eq!(shapes.told(&result, |_| false), "File created successfully at: […]");
+}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::record::testing::{call, result, said};
+use crate::domain::record::testing::{call, call_with, result, said};
 
 fn span<'a>(messages: &'a [Message]) -> Span<'a> {
     let told: Vec<RecordItem<'a>> =
@@ -82,4 +82,58 @@ fn a_block_and_its_output_are_one() {
     assert_eq!(block.command, "grep -n lock src/a.rs");
     assert!(block.output.starts_with("12: lock"), "{:?}", block);
     assert!(matches!(&span.lines[4], Line::Harness { .. }), "{:?}", span.lines);
+}
+
+#[test]
+fn rules_that_a_harness_hands_over_stand_with_the_instructions() {
+    let skill = "Base directory for this skill: /s/git\n\nShow the plan first.\n\nARGUMENTS: commit both repos";
+    let messages = [
+        said(Role::User, "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nRun the linter.\n</INSTRUCTIONS>"),
+        said(
+            Role::User,
+            "<system-reminder>Contents of /w/CLAUDE.md:\n\nAnswer in Thai.</system-reminder>\nCommit, please.",
+        ),
+        call_with("c", "Skill", serde_json::json!({"skill": "git", "args": "commit both repos"})),
+        result("c", "Launching skill: git"),
+        said(Role::User, skill),
+        said(Role::User, skill.replace("commit both repos", "and push").as_str()),
+    ];
+    let span = span(&messages);
+    for (at, rule) in
+        ["Run the linter.", "Answer in Thai.", "Show the plan first.", "Show the plan first."].iter().enumerate()
+    {
+        assert!(span.instructions[at].contains(rule), "{:?}", span.instructions);
+    }
+    let users: Vec<(u32, &str)> = span
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::User { number, text, .. } => Some((*number, text.as_str())),
+            _ => None,
+        })
+        .collect();
+    // What the agent gave the skill is told by its call; what nobody's call says, the user gave.
+    assert_eq!(users, [(1, "Commit, please."), (3, "and push")]);
+}
+
+#[test]
+fn a_harnesss_short_notice_stands_where_it_came() {
+    let messages = [
+        said(Role::User, "Fix the page."),
+        said(Role::Assistant, "I write it."),
+        said(Role::User, "[TASK RESUMPTION] Resuming task..."),
+        said(Role::User, "<turn_aborted>\nThe user interrupted the previous turn.\n</turn_aborted>"),
+    ];
+    let notices: Vec<String> = span(&messages)
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Command { text } => Some(text.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        notices,
+        ["[TASK RESUMPTION] Resuming task...", "[turn_aborted] The user interrupted the previous turn."]
+    );
 }

@@ -49,6 +49,12 @@ pub fn within(value: &Value, room: usize, words: &ValueWords<'_>) -> Option<Stri
     DETAILS.iter().map(told).find(|told| !told.is_empty() && size(told) <= room)
 }
 
+/// A record: by itself, or held by a key.
+struct KeyedRow<'v> {
+    key: Option<&'v String>,
+    fields: &'v Map<String, Value>,
+}
+
 struct Outline<'w> {
     detail: ValueDetail,
     words: &'w ValueWords<'w>,
@@ -64,9 +70,8 @@ impl Outline<'_> {
                 None => self.object(fields, depth),
             },
             Value::Array(list) => match list.iter().map(Value::as_object).collect::<Option<Vec<_>>>() {
-                Some(rows) if rows.len() > 1 => {
-                    self.table(&rows.into_iter().map(|row| (None, row)).collect::<Vec<_>>(), depth)
-                }
+                Some(rows) if rows.len() > 1 => self
+                    .table(&rows.into_iter().map(|fields| KeyedRow { key: None, fields }).collect::<Vec<_>>(), depth),
                 _ => self.list(list, depth),
             },
             other => other.to_string(),
@@ -124,17 +129,17 @@ impl Outline<'_> {
     }
 
     /// Records as rows, their fields' names once.
-    fn table(&self, rows: &[(Option<&String>, &Map<String, Value>)], depth: usize) -> String {
+    fn table(&self, rows: &[KeyedRow<'_>], depth: usize) -> String {
         let columns = self.columns(rows);
         let shown: Vec<&str> = columns.iter().copied().take(self.detail.fields).collect();
-        let key = rows.first().and_then(|(key, _)| *key).map(|_| "");
+        let key = rows.first().and_then(|row| row.key).map(|_| "");
         let mut head: Vec<&str> = key.into_iter().chain(shown.iter().copied()).collect();
         if shown.len() < columns.len() {
             head.push(GAP);
         }
         let mut lines = vec![head.join(COLUMN).trim_start().to_owned()];
-        for (key, row) in rows.iter().take(self.detail.rows) {
-            let cell = |name: &&str| row.get(*name).map_or(String::new(), |value| self.cell(value, depth));
+        for KeyedRow { key, fields } in rows.iter().take(self.detail.rows) {
+            let cell = |name: &&str| fields.get(*name).map_or(String::new(), |value| self.cell(value, depth));
             let cells: Vec<String> = key.map(String::clone).into_iter().chain(shown.iter().map(cell)).collect();
             lines.push(cells.join(COLUMN));
         }
@@ -151,13 +156,14 @@ impl Outline<'_> {
 
     /// The fields in which the records differ: those that were spoken of first, then in their order, with short values before
     /// long ones. A field that is the same in all of them tells none from another.
-    fn columns<'r>(&self, rows: &[(Option<&String>, &'r Map<String, Value>)]) -> Vec<&'r str> {
+    fn columns<'r>(&self, rows: &[KeyedRow<'r>]) -> Vec<&'r str> {
         let mut names: Vec<&str> = Vec::new();
-        for (_, row) in rows.iter().take(COMPARED) {
-            names.extend(row.keys().map(String::as_str).filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        for row in rows.iter().take(COMPARED) {
+            names
+                .extend(row.fields.keys().map(String::as_str).filter(|name| !names.contains(name)).collect::<Vec<_>>());
         }
         let values =
-            |name: &str| rows.iter().take(COMPARED).map(|(key, row)| (*key, row.get(name))).collect::<Vec<_>>();
+            |name: &str| rows.iter().take(COMPARED).map(|row| (row.key, row.fields.get(name))).collect::<Vec<_>>();
         names.retain(|name| {
             let values = values(name);
             let is_key = values
@@ -223,15 +229,17 @@ fn rank(value: &Value) -> u8 {
 }
 
 /// Records that are held by their keys: several objects with fields in common.
-fn keyed_rows(fields: &Map<String, Value>) -> Option<Vec<(Option<&String>, &Map<String, Value>)>> {
-    let rows: Vec<(Option<&String>, &Map<String, Value>)> =
-        fields.iter().map(|(key, value)| value.as_object().map(|row| (Some(key), row))).collect::<Option<_>>()?;
-    let (_, first) = rows.first().filter(|_| rows.len() > 1)?;
+fn keyed_rows(fields: &Map<String, Value>) -> Option<Vec<KeyedRow<'_>>> {
+    let rows: Vec<KeyedRow<'_>> = fields
+        .iter()
+        .map(|(key, value)| Some(KeyedRow { key: Some(key), fields: value.as_object()? }))
+        .collect::<Option<_>>()?;
+    let first = rows.first().filter(|_| rows.len() > 1)?.fields;
     let is_like = |row: &Map<String, Value>| {
         let common = row.keys().filter(|name| first.contains_key(*name)).count();
         common * 2 >= first.len().max(row.len())
     };
-    rows.iter().all(|(_, row)| is_like(row)).then_some(rows)
+    rows.iter().all(|row| is_like(row.fields)).then_some(rows)
 }
 
 #[cfg(test)]
