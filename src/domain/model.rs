@@ -29,3 +29,4 @@ pub mod shape;
 pub mod strategy;
 pub mod usage;
 pub mod user_text;
+pub mod written_call;

@@ -3,8 +3,8 @@
 
 use axum::body::Bytes;
 
-use crate::api::problem::{Problem, Result};
-use crate::background;
+use crate::api::problem::Result;
+use crate::service::core::offload::aside;
 
 /// Up to here a body grows where it is read.
 const FIRST_BLOCK: usize = 256 << 10;
@@ -65,7 +65,7 @@ impl BodyBlocks {
             }
             Bytes::from(whole)
         };
-        background::spawn(0, join).await.map_err(|_| Problem::internal())
+        Ok(aside(join).await?)
     }
 }
 
@@ -76,7 +76,7 @@ async fn ready(bytes: usize) -> Result<Vec<u8>> {
         block.clear();
         block
     };
-    background::spawn(0, touched).await.map_err(|_| Problem::internal())
+    Ok(aside(touched).await?)
 }
 
 #[cfg(test)]

@@ -7,11 +7,14 @@ use std::collections::{HashMap, HashSet};
 use super::code_block::last_block;
 use super::message::{Message, Role};
 use super::user_text::{is_by_harness, marks_users_words};
+use super::written_call::{behind_label, json_at_end};
 
 /// Form of a text that ends at the prompt of a shell.
 const PROMPT: u32 = 1;
 /// No form: a harness marks words of the user's in it, whatever it answers.
 const USERS: u32 = 2;
+/// Set in the form of a text that begins with a label: a user may write so too.
+const LABELLED: u32 = 1 << 31;
 /// A prompt is no longer than this, in characters.
 const MOST_PROMPT: usize = 80;
 /// So many replies of one form to commands show that a program answers, where they are half of all replies.
@@ -19,10 +22,15 @@ const LEAST_REPLIES: usize = 3;
 /// Most elements of a text that are looked at.
 const MOST_ELEMENTS: usize = 64;
 
-/// The form of a text as a program writes it: it ends at a prompt, or holds nothing but elements. 0: neither.
+/// The form of a text as a program writes it: it ends at a prompt, holds nothing but elements, or begins with a label.
+/// 0: none of them.
 fn reply_form(text: &str) -> u32 {
     let text = text.trim();
-    if ends_at_prompt(text) { PROMPT } else { first_element(text).map_or(0, digest) }
+    if ends_at_prompt(text) {
+        return PROMPT;
+    }
+    let by_label = || behind_label(text).map_or(0, |(label, _)| digest(label) | LABELLED);
+    first_element(text).map_or_else(by_label, |name| (digest(name) & !LABELLED).max(USERS + 1))
 }
 
 fn ends_at_prompt(text: &str) -> bool {
@@ -62,7 +70,8 @@ pub fn signs_of(message: &Message) -> (bool, u32) {
         Role::User => reply_form(&text),
         _ => 0,
     };
-    (last_block(&text).is_some(), form)
+    let is_call = || message.role == Role::Assistant && json_at_end(&text).is_some();
+    (last_block(&text).is_some() || is_call(), form)
 }
 
 /// What is seen of a message of the agent's or in the user's role.
@@ -136,8 +145,11 @@ pub fn among(messages: &[(usize, SeenMessage)]) -> HashSet<usize> {
     if count < LEAST_REPLIES || 2 * count < to_commands().count() {
         return HashSet::new();
     }
+    // Who calls by text asks the user by a call too: then what has the label is a program's, and nothing else.
+    let has_label = form.is_some_and(|form| form & LABELLED != 0);
     let is_reply = |(_, message, behind): &(usize, SeenMessage, Behind)| match behind {
         _ if message.reply_form == USERS => false,
+        _ if has_label => *behind != Behind::Nothing && has_form(message),
         Behind::Nothing => false,
         Behind::Answer { is_command: true } => true,
         // Who asks for a command shows the form of one.
@@ -169,9 +181,34 @@ mod tests {
     }
 
     #[test]
+    fn what_has_a_label_behind_calls_in_json_is_a_programs_and_the_rest_is_the_users() {
+        let call = |name: &str| {
+            Message::text(Role::Assistant, format!("Action:\n{{\"name\": \"{name}\", \"arguments\": {{}}}}"))
+        };
+        let user = |text: &str| Message::text(Role::User, text);
+        let path = [
+            user("Return: the bottle, please."),
+            call("find_user"),
+            user("API output: mia_9"),
+            call("think"),
+            user("API output: "),
+            call("respond"),
+            user("The second one. And hurry."),
+            call("get_order"),
+            user("API output: {\"items\": []}"),
+        ];
+        let seen: Vec<(usize, SeenMessage)> =
+            path.iter().enumerate().filter_map(|(at, message)| Some((at, SeenMessage::of(message)?))).collect();
+        let mut found: Vec<usize> = among(&seen).into_iter().collect();
+        found.sort_unstable();
+        assert_eq!(found, [2, 4, 8]);
+    }
+
+    #[test]
     fn forms_are_told_by_structure() {
         assert_eq!(reply_form("a\nroot@box:/src# "), PROMPT);
-        assert_eq!(reply_form("<out>a < b</out>\n<code>1</code>"), digest("out"));
+        assert_eq!(reply_form("<out>a < b</out>\n<code>1</code>"), digest("out") & !LABELLED);
+        assert_eq!(reply_form("API output: 7"), digest("API output") | LABELLED);
         for none in ["", "bash-$", "costs 5 $", "see <b>this</b>", "<open", "<a>1</a> and then", "x\n<p>1</p>"] {
             assert_eq!(reply_form(none), 0, "{none}");
         }

@@ -1,7 +1,7 @@
 //! What of a call's arguments is told: paths always, an edit by what it changed, a file by its names.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -205,8 +205,26 @@ enum Side {
     New,
 }
 
-/// What the one text has and the other has not, without the lines with which both begin and end.
+/// What the one text has and the other has not, line by line, with a mark between lines that were not neighbours. Where the
+/// lines of both are the same, all that lies between those with which both begin and end.
 fn changed(old: &str, new: &str) -> (String, String) {
+    let only = |text: &str, other: &str| {
+        let known: HashSet<&str> = other.lines().map(str::trim).collect();
+        let mut told: Vec<&str> = Vec::new();
+        let mut next = 0;
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| !known.contains(line.trim())) {
+            if at > next && !told.is_empty() {
+                told.push(GAP);
+            }
+            told.push(line);
+            next = at + 1;
+        }
+        told.join("\n").trim().to_owned()
+    };
+    let (gone, came) = (only(old, new), only(new, old));
+    if !gone.is_empty() || !came.is_empty() {
+        return (gone, came);
+    }
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let before = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
     let behind =
@@ -300,6 +318,16 @@ mod tests {
         let told = ArgumentShapes::default().told(&edit, 300);
         assert!(told.starts_with("src/a.rs, ") && told.contains("port = 5177") && told.contains("; "), "{told}");
         assert!(!told.contains("<<<<<<<") && !told.contains("======="), "{told}");
+    }
+
+    #[test]
+    fn what_both_sides_of_an_edit_have_is_not_told_as_new() {
+        let (old, new) = ("a = 1\nkept();\nb = 1\nend();", "port();\na = 1\nkept();\nb = 2\nend();");
+        assert_eq!(changed(old, new), ("b = 1".to_owned(), "port();\n[…]\nb = 2".to_owned()));
+        assert_eq!(changed("x\ny\nx", "x\nx\ny"), ("y\nx".to_owned(), "x\ny".to_owned()), "the order alone");
+        let roo = "<<<<<<< SEARCH\n:start_line:1\n-------\nimport a\nuse(a)\n=======\nimport a\nimport b\nuse(a)\nuse(b)\n>>>>>>> REPLACE";
+        let told = replacements(roo, 300).unwrap();
+        assert!(told.contains("import b") && told.contains("use(b)") && !told.contains("import a"), "{told}");
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl<'a> ResultShapes<'a> {
     pub fn without_wrapper<'t>(&self, tool: &str, text: &'t str) -> &'t str {
         let is_wrapper = |line: &str| {
             let line = line.trim();
-            let is_mark = line.is_empty() || exit_line(line).is_some() || is_tag(line);
+            let is_mark = line.is_empty() || exit_line(line).is_some();
             is_mark || (is_framed(line) || is_labelled(line)) && self.share(tool, &template(line)) >= 80
         };
         let mut rest = behind_header(text);
@@ -192,7 +192,7 @@ impl<'a> ResultShapes<'a> {
         later: impl Fn(&str) -> bool,
     ) -> String {
         // Of an object's values and a table's rows each tells something by itself.
-        let data = values::parsed(result.text);
+        let data = values::data(result.text);
         let is_short = data.as_ref().is_some_and(values::holds_short_values);
         let room = if is_short { result.room.max(result.room_of_data) } else { result.room };
         let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
@@ -219,16 +219,16 @@ impl<'a> ResultShapes<'a> {
             }
             let all: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             if result.may_be_counted {
-                return lines_shown(all.len(), text);
+                return lines_shown(lines_of_file(text), text);
             }
             let last = lines.last().copied().unwrap_or_default();
             // A last line that looks like the others is one more of them, and sums up nothing.
             let others = &lines[..lines.len() - 1];
             if others.iter().any(|line| form(line) == form(last)) {
-                return lines_shown(all.len(), text);
+                return lines_shown(lines_of_file(text), text);
             }
             let which = if all.last() == Some(&last) { "the last" } else { "among the last" };
-            return format!("{}, {which}: {}", counted(all.len(), "line"), shortened(last, 80, 0));
+            return format!("{}, {which}: {}", counted(lines_of_file(text), "line"), shortened(last, 80, 0));
         }
         ranked.told(lines, room, failed, later)
     }

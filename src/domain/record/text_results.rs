@@ -8,10 +8,11 @@ use serde_json::Value;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::call_replies::{TextResult, users_part};
 use crate::domain::model::user_text::{UserText, UserTextClassifier, without_surroundings};
+use crate::domain::model::written_call::behind_label;
 
 use super::quote::GAP;
 use super::values;
-use written::{WrittenCall, behind_label, element_call, json_at_end, marked_call};
+use written::{WrittenCall, call_at_end, element_call, marked_call};
 
 /// Begins the id of a call that was written as text. No call of the ledger has such an id: it has no number.
 const WRITTEN: char = '\0';
@@ -69,7 +70,7 @@ impl TextResults {
         };
         let answered = message.plain_text();
         let labelled = if call.is_none() && head.is_none() { self.labelled(&answered) } else { None };
-        let call = call.or_else(|| labelled.and_then(|_| json_at_end(&said)));
+        let call = call.or_else(|| labelled.and_then(|_| call_at_end(&said)));
         let Some(WrittenCall { words, name, arguments }) = call else { return };
         self.written = self.written.saturating_add(1);
         let id = format!("{WRITTEN}{}", self.written);
@@ -96,12 +97,13 @@ impl TextResults {
         }));
     }
 
-    /// What a text says behind its label, where that is JSON, or where JSON stood behind the same label before: a user
-    /// doesn't speak so.
+    /// What a text says behind its label, where that is JSON or a single word, or where such stood behind the same label
+    /// before: a user doesn't speak so.
     fn labelled<'t>(&mut self, text: &'t str) -> Option<&'t str> {
         let (label, told) = behind_label(text)?;
         let is_known = self.label.as_deref() == Some(label);
-        if !is_known && values::parsed(told).is_none() {
+        let is_word = !told.is_empty() && !told.contains(char::is_whitespace);
+        if !is_known && !is_word && values::parsed(told).is_none() {
             return None;
         }
         self.label = Some(label.to_owned());
@@ -259,7 +261,9 @@ mod tests {
         let agent = |text: &str| Message::text(Role::Assistant, text);
         let source = RecordSource::of([
             user(&["Buche HAT232 um."]),
-            agent("Thought:\nI look.\nAction:\n{\"name\": \"get_user\", \"arguments\": {\"id\": \"mia_9\"}}"),
+            agent("Thought:\nI look.\nAction:\n{\"name\": \"find_user\", \"arguments\": {\"zip\": \"89073\"}}"),
+            user(&["API output: mia_9"]),
+            agent("Thought: who it is.\nAction:\n{\"name\": \"get_user\", \"arguments\": {\"id\": \"mia_9\"}}"),
             user(&["API output: {\"reservations\": [\"EQ1G6C\", \"BOH180\"]}"]),
             agent("Action:\n```json\n{\"name\": \"update\",\n\"arguments\": {\"id\": \"EQ1G6C\"}}\n```"),
             user(&["API output: Error: payment method not found"]),
@@ -269,6 +273,7 @@ mod tests {
         ]);
         let told = source.record(4_000, Estimator::Pi);
         for shown in [
+            "- find_user(89073) → mia_9",
             "- get_user(mia_9) → reservations EQ1G6C, BOH180",
             "- update(EQ1G6C) → ",
             "payment method not found",

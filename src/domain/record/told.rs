@@ -381,13 +381,37 @@ pub(super) fn mark(end: CallEnd, told: &str) -> &'static str {
 /// Words of the user's in a little room: where much of them goes, whole sentences stay, for the half of one misleads. What
 /// is hardly longer than the room stays whole: a cut would save little and may take the condition of a consent.
 pub(super) fn users_words(text: &str, head: usize, tail: usize) -> String {
-    if size(text) <= (head + tail) * 3 / 2 {
+    let room = (head + tail) * 3 / 2;
+    if size(text) <= room {
+        return trimmed(text);
+    }
+    let own = own_words(text);
+    let text = own.as_deref().unwrap_or(text);
+    if size(text) <= room {
         return trimmed(text);
     }
     if head >= WHOLE_PASTE {
         return shortened_once(text, head, tail);
     }
     passage(text, PassageRoom { begins: true, ..PassageRoom::of(head + tail, head) }, |_| false)
+}
+
+/// A text without the lines that it quotes, where it has others: what somebody else said, or printed.
+fn own_words(text: &str) -> Option<String> {
+    let is_quoted = |line: &str| line == ">" || line.starts_with("> ");
+    let is_own = |line: &str| !is_quoted(line) && !line.trim().is_empty();
+    if !text.lines().any(is_quoted) || !text.lines().any(is_own) {
+        return None;
+    }
+    let mut own: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        match is_quoted(line) {
+            true if own.last() == Some(&GAP) => {}
+            true => own.push(GAP),
+            false => own.push(line),
+        }
+    }
+    Some(own.join("\n"))
 }
 
 fn plain(text: String) -> ToldLine {

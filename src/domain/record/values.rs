@@ -14,14 +14,43 @@ const LONGEST: usize = 400_000;
 /// Bytes of a text that is a name or a number rather than a passage.
 const SHORT_VALUE: usize = 60;
 
+/// Bytes of a text that may be all that an object says.
+const LONG_TEXT: usize = 200;
+
 /// Stands between the cells of a table's row.
 pub(super) const COLUMN: &str = " | ";
 
 /// A text that is one JSON object or list, told by its values; any other text as it is.
 pub fn readable(text: &str) -> String {
+    let unwrapped = text_of_blocks(text);
+    let text = unwrapped.as_deref().unwrap_or(text);
     // An empty list is an answer: where nothing would be told, the text stands.
     let told = parsed(text).map(|value| told(&value)).filter(|told| !told.is_empty());
     told.unwrap_or_else(|| text.to_owned())
+}
+
+/// What stands in blocks of text, as MCP writes results: `{"type": "text", "text": …}`, or a list of them.
+fn text_of_blocks(text: &str) -> Option<String> {
+    let value = parsed(text)?;
+    let blocks = value.as_array().map_or_else(|| std::slice::from_ref(&value), Vec::as_slice);
+    let text_of = |block: &Value| {
+        let is_text = block.get("type").and_then(Value::as_str) == Some("text");
+        block.get("text").and_then(Value::as_str).filter(|_| is_text).map(str::to_owned)
+    };
+    let texts: Vec<String> = blocks.iter().map(text_of).collect::<Option<_>>()?;
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// The object or list that a result's text is, where its values are what it says: one that is hardly more than a long text
+/// is told as that.
+pub fn data(text: &str) -> Option<Value> {
+    let unwrapped = text_of_blocks(text);
+    let value = parsed(unwrapped.as_deref().unwrap_or(text))?;
+    let longest = |value: &Value| {
+        value.as_object().and_then(|fields| fields.values().filter_map(Value::as_str).map(str::len).max())
+    };
+    let is_text = longest(&value).is_some_and(|longest| longest > LONG_TEXT && longest * 5 > text.len() * 4);
+    (!is_text).then_some(value)
 }
 
 /// A value of JSON by its values.
@@ -133,6 +162,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_object_around_one_long_text_is_no_data() {
+        let text = "a line of it\n".repeat(40);
+        for (value, is_data) in [
+            (serde_json::json!({"stdout": text, "code": 0}), false),
+            (serde_json::json!({"type": "text", "text": text}), false),
+            (serde_json::json!({"type": "text", "text": "{\"id\": 7}"}), true),
+            (serde_json::json!({"name": "Chair", "price": 7}), true),
+        ] {
+            assert_eq!(data(&value.to_string()).is_some(), is_data, "{value}");
+        }
+    }
+
+    #[test]
     fn json_is_told_by_its_values() {
         for (text, told) in [
             (r#"{"id": "HAT1", "seats": 3, "note": "", "list": []}"#, "id HAT1, seats 3"),
@@ -142,6 +184,9 @@ mod tests {
             ("[]", "[]"),
             ("{}", "{}"),
             ("{not json}", "{not json}"),
+            (r#"{"type": "text", "text": "two\nlines"}"#, "two\nlines"),
+            (r#"[{"type": "text", "text": "{\"id\": 7}"}, {"type": "text", "text": "b"}]"#, "{\"id\": 7}\nb"),
+            (r#"{"type": "text", "text": "{\"id\": 7}"}"#, "id 7"),
         ] {
             assert_eq!(readable(text), told, "{text}");
         }

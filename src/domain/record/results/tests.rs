@@ -72,7 +72,7 @@ fn a_long_result_that_nobody_spoke_of_is_so_many_lines_and_what_sums_them_up() {
     assert_eq!(told(&format!("{log}Итого: 3 ошибки, 37 успешно")), "41 lines, the last: Итого: 3 ошибки, 37 успешно");
     let tests: String = (0..80).map(|n| format!("test tests::case_{n} ... ok\n")).collect();
     let sum = "test result: ok. 80 passed; 0 failed; finished in 0.31s";
-    assert_eq!(told(&format!("{tests}\n{sum}")), format!("81 lines, the last: {sum}"));
+    assert_eq!(told(&format!("{tests}\n{sum}")), format!("82 lines, the last: {sum}"));
     let found: String = (0..30).map(|n| format!("src/part_{n}/mod.rs\n")).collect();
     assert_eq!(told(&found), "30 lines");
 }

@@ -2,16 +2,14 @@
 
 use serde_json::{Map, Value};
 
+use crate::domain::model::written_call::{JsonCall, json_at_end, json_of};
+
 const FUNCTION: [&str; 2] = ["<function=", "</function>"];
 const PARAMETER: [&str; 2] = ["<parameter=", "</parameter>"];
 const TOOL_CALL: [&str; 2] = ["<tool_call>", "</tool_call>"];
 /// Most arguments of a call, and how deep its elements are looked into.
 const MOST_ARGUMENTS: usize = 64;
 const DEEPEST: usize = 3;
-/// Lines at which JSON may begin that are tried.
-const MOST_STARTS: usize = 16;
-/// Bytes of a line that announces what is behind it.
-const LONGEST_LABEL: usize = 40;
 /// Bytes of an element that may hold others: what is longer is a text, be it in a language of elements.
 const MOST_NESTED: usize = 1_000;
 
@@ -41,39 +39,10 @@ pub(super) fn marked_call(text: &str) -> Option<WrittenCall> {
     function_call(text).or_else(|| json_call(text))
 }
 
-/// The call that ends a text as JSON of the form of function calls, `{"name": …, "arguments": {…}}`, in a fence or without.
-pub(super) fn json_at_end(text: &str) -> Option<WrittenCall> {
-    let end = text.trim_end();
-    let end = end.strip_suffix("```").unwrap_or(end).trim_end();
-    if !end.ends_with('}') {
-        return None;
-    }
-    let starts = std::iter::once(0).chain(end.match_indices('\n').map(|(at, _)| at + 1));
-    let starts = starts.filter(|at| end[*at..].starts_with('{')).take(MOST_STARTS);
-    let (start, call) = starts.filter_map(|at| Some((at, json_of(&end[at..])?))).next()?;
-    let (name, arguments) = call;
-    Some(WrittenCall { words: without_label(&end[..start]).to_owned(), name, arguments })
-}
-
-/// The words before a call, without the label or the fence that announces it.
-fn without_label(words: &str) -> &str {
-    let mut words = words.trim();
-    while let Some(last) = words.lines().next_back().map(str::trim) {
-        let is_label = last.len() <= LONGEST_LABEL && last.ends_with(':') || last.starts_with("```");
-        if !is_label {
-            break;
-        }
-        words = words[..words.len() - last.len()].trim_end();
-    }
-    words
-}
-
-/// What stands behind a short label, which ends with a colon.
-pub(super) fn behind_label(text: &str) -> Option<(&str, &str)> {
-    let (label, behind) = text.trim().split_once(':')?;
-    let is_label =
-        !label.is_empty() && label.len() <= LONGEST_LABEL && label.chars().all(|c| c.is_alphanumeric() || c == ' ');
-    is_label.then(|| (label, behind.trim()))
+/// The call that ends a text as JSON.
+pub(super) fn call_at_end(text: &str) -> Option<WrittenCall> {
+    let JsonCall { words, name, arguments } = json_at_end(text)?;
+    Some(WrittenCall { words: words.to_owned(), name, arguments })
 }
 
 fn function_call(text: &str) -> Option<WrittenCall> {
@@ -96,18 +65,6 @@ fn json_call(text: &str) -> Option<WrittenCall> {
     let (inside, behind) = inside.split_once(TOOL_CALL[1]).unwrap_or((inside, ""));
     let (name, arguments) = json_of(inside.trim())?;
     Some(WrittenCall { words: around(&text[..start], behind), name, arguments })
-}
-
-/// The name and the arguments of a call in JSON.
-fn json_of(text: &str) -> Option<(String, Map<String, Value>)> {
-    let Value::Object(mut call) = serde_json::from_str(text).ok()? else { return None };
-    let name = call.get("name")?.as_str()?.to_owned();
-    let arguments = match call.remove("arguments")? {
-        Value::Object(arguments) => arguments,
-        Value::String(text) => serde_json::from_str(&text).unwrap_or_default(),
-        _ => Map::new(),
-    };
-    Some((name, arguments))
 }
 
 fn around(before: &str, behind: &str) -> String {
