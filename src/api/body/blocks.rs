@@ -38,9 +38,9 @@ impl BodyBlocks {
 
     async fn copy(&mut self, mut part: &[u8]) -> Result<()> {
         while !part.is_empty() {
-            let so_far = self.full.iter().map(Vec::len).sum::<usize>() + self.last.len();
             let room = self.last.capacity().max(FIRST_BLOCK) - self.last.len();
             if room == 0 {
+                let so_far = self.full.iter().map(Vec::len).sum::<usize>() + self.last.len();
                 let next = ready(so_far.min(LARGEST_BLOCK)).await?;
                 self.full.push(std::mem::replace(&mut self.last, next));
                 continue;

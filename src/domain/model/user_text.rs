@@ -111,7 +111,8 @@ pub fn parts(message: Message) -> Vec<Message> {
     parts.into_iter().map(part).collect()
 }
 
-fn texts(message: &Message) -> impl Iterator<Item = &str> {
+/// The texts of a message, block by block.
+pub fn texts(message: &Message) -> impl Iterator<Item = &str> {
     message.content.iter().filter_map(|block| match block {
         Block::Text { text, .. } => Some(text.as_str()),
         _ => None,

@@ -1,11 +1,16 @@
 //! What of a result is told: the lines that tell something, for what recurs in most results of its tool tells nothing.
 
+mod escapes;
+mod page;
+
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+use self::escapes::without_escapes;
+use self::page::{is_mostly_link, opening};
 use super::arguments::fields;
 use super::ending::{code_of_json, exit_code, exit_line};
 use super::quote::{
@@ -15,6 +20,8 @@ use super::quote::{
 use super::values::{self, ValueWords};
 use crate::domain::model::message::{ToolCall, ToolResult};
 use crate::domain::model::user_text::replies::{Reply, replies};
+
+pub(super) use page::names_page;
 
 /// Results of one tool that are compared with one another: the newest.
 const COMPARED: usize = 64;
@@ -41,8 +48,6 @@ const OPENING: usize = 100;
 /// The most that a tool says of what it left out, in quarter tokens, and what stands before it.
 const NOTICE: usize = 160;
 const WITH_NOTICE: &str = ", with ";
-/// Quarter tokens of a line that is a passage of a page: links and labels are shorter.
-const SHORTEST_PASSAGE: usize = 100;
 /// How many lines of one shape are told.
 const ALIKE: usize = 3;
 /// Lines of the header that a harness puts before a program's output, at most.
@@ -51,15 +56,6 @@ const HEADER_LINES: usize = 8;
 const SHORTEST_QUESTION: usize = 24;
 /// Parts of the names of tools that ask the user.
 const ASKING: [&str; 2] = ["ask", "question"];
-/// Begins a sequence that a terminal takes as an order.
-const ESCAPE: char = '\u{1b}';
-static ESCAPES: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])").ok());
-/// Pictures, addresses of links, and elements of a page.
-static LINKS: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"!\[[^\]]*\]\([^)]*\)|\]\([^)]*\)|<[^>]*>|https?://\S+").ok());
-/// Quarter tokens of a line in which links are looked for.
-const MOST_OF_LINE: usize = 2_000;
 /// The number of a line, as tools that read files print it.
 static LINE_NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*\d+\s*[→|:\t]\s*").ok());
 /// What differs from result to result of one tool.
@@ -192,10 +188,10 @@ impl<'a> ResultShapes<'a> {
         later: impl Fn(&str) -> bool,
     ) -> String {
         // Of an object's values and a table's rows each tells something by itself.
-        let data = values::data(result.text);
+        let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
+        let data = if whole > result.room { values::data(result.text) } else { None };
         let is_short = data.as_ref().is_some_and(values::holds_short_values);
         let room = if is_short { result.room.max(result.room_of_data) } else { result.room };
-        let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
         if whole <= room {
             return lines.join("\n");
         }
@@ -206,17 +202,18 @@ impl<'a> ResultShapes<'a> {
             return told;
         }
         // Of a page's lines those that are hardly more than links lead elsewhere.
-        let prose: Vec<&str> = match names_page(result.arguments) {
+        let is_page = names_page(result.arguments);
+        let prose: Vec<&str> = match is_page {
             true => lines.iter().copied().filter(|line| !is_mostly_link(line)).collect(),
             false => Vec::new(),
         };
         let lines = if prose.is_empty() { lines } else { &prose };
         let ranked = RankedLines::of(lines, &later);
         if !ranked.heard && !failed && lines.len() > 3 && !is_data {
-            let text = self.without_wrapper(result.tool, text);
-            if let Some(told) = names_page(result.arguments).then(|| opening(lines, result.room)).flatten() {
+            if let Some(told) = is_page.then(|| opening(lines, result.room)).flatten() {
                 return told;
             }
+            let text = self.without_wrapper(result.tool, text);
             let all: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             if result.may_be_counted {
                 return lines_shown(lines_of_file(text), text);
@@ -251,40 +248,6 @@ impl<'a> ResultShapes<'a> {
         let echo = core.len() > 8 && (is_given(core) || behind_label.is_some_and(is_given));
         exit_line(line).is_none() && (says(core) || is_one_line(result.text)) && !echo && !self.recurs(result, line)
     }
-}
-
-/// Returns true if one of a call's arguments is the address of a page: no file holds what it says.
-pub(super) fn names_page(arguments: &str) -> bool {
-    let is_address = |line: &str| line.starts_with("http://") || line.starts_with("https://");
-    arguments.lines().map(str::trim).any(|line| is_address(line) && !line.contains(char::is_whitespace))
-}
-
-/// Returns true if less than half of a line is left without its elements and the addresses of its links.
-fn is_mostly_link(line: &str) -> bool {
-    let line = prefix(line, MOST_OF_LINE);
-    let bare = LINKS.as_ref().map_or(Cow::Borrowed(line), |links| links.replace_all(line, ""));
-    size(&bare) * 2 < size(line)
-}
-
-/// How a page begins: the first passages, for what stands before and between them leads elsewhere.
-fn opening(lines: &[&str], room: usize) -> Option<String> {
-    let passages: Vec<usize> = (0..lines.len()).filter(|at| size(lines[*at]) >= SHORTEST_PASSAGE).collect();
-    let first = *passages.first()?;
-    let mut told = if first > 0 { format!("{GAP} ") } else { String::new() };
-    told.push_str(&shortened(lines[first], room, 0));
-    let mut next = first + 1;
-    for at in passages.into_iter().skip(1) {
-        if size(&told) + size(lines[at]) > room {
-            break;
-        }
-        told.push_str(if at > next { " […]\n" } else { "\n" });
-        told.push_str(lines[at]);
-        next = at + 1;
-    }
-    if next < lines.len() && !told.ends_with(GAP) {
-        told.push_str(" […]");
-    }
-    Some(told)
 }
 
 /// Returns true if a line holds a letter or a digit.
@@ -629,14 +592,6 @@ pub(super) fn shown(result: &ToolResult) -> String {
         text.push_str(if text.is_empty() { "[image]" } else { "\n[image]" });
     }
     text
-}
-
-/// A text without the sequences by which a program colours it.
-fn without_escapes(text: String) -> String {
-    match &*ESCAPES {
-        Some(escapes) if text.contains(ESCAPE) => escapes.replace_all(&text, "").into_owned(),
-        _ => text,
-    }
 }
 
 /// What the user said where a result of this tool stands: why the call was refused, or the answer to a question.

@@ -21,7 +21,7 @@ use crate::domain::model::code_block::last_block;
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::program_replies::{self, SeenMessage};
 use crate::domain::model::user_text::handed_over::{given_to_skill, handed_over};
-use crate::domain::model::user_text::{UserText, UserTextClassifier};
+use crate::domain::model::user_text::{self, UserText, UserTextClassifier};
 
 /// Where a message of the path stands once the record is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -459,12 +459,7 @@ impl<'a> SpanReading<'a> {
     }
 
     fn handed_over(&mut self, message: &Message) {
-        let texts = message.content.iter().filter_map(|block| match block {
-            Block::Text { text, .. } => Some(text.as_str()),
-            _ => None,
-        });
-        let handed: Vec<String> = texts.flat_map(handed_over).map(str::to_owned).collect();
-        self.span.instructions.extend(handed);
+        self.span.instructions.extend(user_text::texts(message).flat_map(handed_over).map(str::to_owned));
     }
 
     /// Returns true if the message is a skill that the agent called: what it was given stands in the call.

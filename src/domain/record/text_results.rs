@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::call_replies::{TextResult, users_part};
-use crate::domain::model::user_text::{UserText, UserTextClassifier, without_surroundings};
+use crate::domain::model::user_text::{UserText, UserTextClassifier, texts, without_surroundings};
 use crate::domain::model::written_call::behind_label;
 
 use super::quote::GAP;
@@ -56,15 +56,11 @@ impl TextResults {
     /// Makes a call of the end of the agent's text, where the message behind it answers such a call.
     fn take_written(&mut self, message: &mut Message, before: &mut Message) {
         let said = before.plain_text();
-        let texts = message.content.iter().filter_map(|block| match block {
-            Block::Text { text, .. } => Some(text.as_str()),
-            _ => None,
-        });
-        let head = texts.clone().find_map(TextResult::of);
+        let head = texts(message).find_map(TextResult::of);
         let call = match head {
             Some(head) => element_call(&said, head.tool),
             None => marked_call(&said).filter(|_| {
-                let is_response = texts.clone().any(|text| text.trim_start().starts_with(TOOL_RESPONSE[0]));
+                let is_response = texts(message).any(|text| text.trim_start().starts_with(TOOL_RESPONSE[0]));
                 is_response || matches!(UserTextClassifier::behind(true).classify(message), UserText::Output(_))
             }),
         };
@@ -75,10 +71,9 @@ impl TextResults {
         self.written = self.written.saturating_add(1);
         let id = format!("{WRITTEN}{}", self.written);
         if head.is_none() {
-            let text = message.plain_text();
             let response =
-                text.trim().strip_prefix(TOOL_RESPONSE[0]).and_then(|text| text.strip_suffix(TOOL_RESPONSE[1]));
-            let text = response.or(labelled).map_or(text.clone(), |response| response.trim().to_owned());
+                answered.trim().strip_prefix(TOOL_RESPONSE[0]).and_then(|text| text.strip_suffix(TOOL_RESPONSE[1]));
+            let text = response.or(labelled).map_or_else(|| answered.clone(), |response| response.trim().to_owned());
             message.content = vec![Block::ToolResult(result(id.clone(), name.clone(), text))];
         } else {
             self.open = vec![(id.clone(), name.clone())];

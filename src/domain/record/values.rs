@@ -2,6 +2,8 @@
 
 mod outline;
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 pub use outline::{ValueWords, within};
@@ -22,17 +24,27 @@ pub(super) const COLUMN: &str = " | ";
 
 /// A text that is one JSON object or list, told by its values; any other text as it is.
 pub fn readable(text: &str) -> String {
-    let unwrapped = text_of_blocks(text);
-    let text = unwrapped.as_deref().unwrap_or(text);
+    let (text, value) = unwrapped(text);
     // An empty list is an answer: where nothing would be told, the text stands.
-    let told = parsed(text).map(|value| told(&value)).filter(|told| !told.is_empty());
-    told.unwrap_or_else(|| text.to_owned())
+    let told = value.map(|value| told(&value)).filter(|told| !told.is_empty());
+    told.unwrap_or_else(|| text.into_owned())
+}
+
+/// What a result says out of blocks of text, and the JSON that it is.
+fn unwrapped(text: &str) -> (Cow<'_, str>, Option<Value>) {
+    let Some(value) = parsed(text) else { return (Cow::Borrowed(text), None) };
+    match text_of_blocks(&value) {
+        Some(inside) => {
+            let value = parsed(&inside);
+            (Cow::Owned(inside), value)
+        }
+        None => (Cow::Borrowed(text), Some(value)),
+    }
 }
 
 /// What stands in blocks of text, as MCP writes results: `{"type": "text", "text": …}`, or a list of them.
-fn text_of_blocks(text: &str) -> Option<String> {
-    let value = parsed(text)?;
-    let blocks = value.as_array().map_or_else(|| std::slice::from_ref(&value), Vec::as_slice);
+fn text_of_blocks(value: &Value) -> Option<String> {
+    let blocks = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
     let text_of = |block: &Value| {
         let is_text = block.get("type").and_then(Value::as_str) == Some("text");
         block.get("text").and_then(Value::as_str).filter(|_| is_text).map(str::to_owned)
@@ -44,8 +56,7 @@ fn text_of_blocks(text: &str) -> Option<String> {
 /// The object or list that a result's text is, where its values are what it says: one that is hardly more than a long text
 /// is told as that.
 pub fn data(text: &str) -> Option<Value> {
-    let unwrapped = text_of_blocks(text);
-    let value = parsed(unwrapped.as_deref().unwrap_or(text))?;
+    let value = unwrapped(text).1?;
     let longest = |value: &Value| {
         value.as_object().and_then(|fields| fields.values().filter_map(Value::as_str).map(str::len).max())
     };
@@ -83,14 +94,18 @@ fn object(fields: &Map<String, Value>, depth: usize) -> String {
     if nested {
         return parts.join("\n");
     }
+    fields_joined(&parts)
+}
+
+/// Fields behind one another. What stands in lines of its own is parted by them.
+fn fields_joined(parts: &[String]) -> String {
     let mut told = String::new();
     for part in parts {
-        // What stands in lines of its own is parted by them.
         match told.chars().last() {
             None | Some('\n') => {}
             Some(_) => told.push_str(if part.contains('\n') { "\n" } else { ", " }),
         }
-        told.push_str(&part);
+        told.push_str(part);
     }
     told.trim_end().to_owned()
 }
@@ -120,8 +135,12 @@ fn table(list: &[Value], depth: usize) -> Option<String> {
 }
 
 fn row(list: &[Value], depth: usize) -> String {
-    let parts: Vec<String> = list.iter().map(|value| told_at(value, depth + 1)).collect();
-    let long = parts.iter().any(|part| part.len() > 60);
+    entries_joined(&list.iter().map(|value| told_at(value, depth + 1)).collect::<Vec<_>>())
+}
+
+/// Entries of a list, each on a line of its own where one is long.
+fn entries_joined(parts: &[String]) -> String {
+    let long = parts.iter().any(|part| part.len() > SHORT_VALUE);
     parts.join(if long { "\n" } else { ", " })
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::super::quote::{GAP, shortened, size, words};
-use super::{COLUMN, DEEPEST, SHORT_VALUE, is_empty};
+use super::{COLUMN, DEEPEST, SHORT_VALUE, entries_joined, fields_joined, is_empty};
 
 /// How much of a value is told.
 #[derive(Clone, Copy)]
@@ -98,15 +98,7 @@ impl Outline<'_> {
         if shown.len() < telling.len() {
             parts.push(GAP.to_owned());
         }
-        let mut told = String::new();
-        for part in parts {
-            match told.chars().last() {
-                None | Some('\n') => {}
-                Some(_) => told.push_str(if part.contains('\n') { "\n" } else { ", " }),
-            }
-            told.push_str(&part);
-        }
-        told.trim_end().to_owned()
+        fields_joined(&parts)
     }
 
     fn field(&self, name: &str, value: &Value, depth: usize) -> String {
@@ -124,8 +116,7 @@ impl Outline<'_> {
         if parts.len() < list.len() {
             parts.push(format!("{GAP} ({} in all)", list.len()));
         }
-        let long = parts.iter().any(|part| part.len() > 60);
-        parts.join(if long { "\n" } else { ", " })
+        entries_joined(&parts)
     }
 
     /// Records as rows, their fields' names once.
