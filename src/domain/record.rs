@@ -7,6 +7,7 @@
 mod arguments;
 mod beside;
 pub mod brief;
+mod code_outline;
 pub mod effect;
 pub mod ending;
 pub mod evidence;

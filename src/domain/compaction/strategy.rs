@@ -25,7 +25,8 @@ use units::Units;
 pub use crate::domain::model::strategy::counts;
 pub use choice::{Choice, ShownMessage};
 pub use room::{
-    RoomForKept, aim, is_narrow, most_kept, record_aim, record_room, room_below_red, room_for_tail, worthwhile,
+    RoomForKept, aim, is_narrow, most_kept, record_aim, record_room, results_aim, room_below_red, room_for_tail,
+    worthwhile,
 };
 
 /// The plan of a counting strategy: `history` is left out, `anchors` and `kept` stay. Where the target can't be reached,

@@ -5,9 +5,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::code_outline::CodeOutline;
+use super::effect::command_of;
 use super::quote::{GAP, PassageRoom, density, passage, sentences, shortened, size};
 use super::tasks::is_side_list;
-use super::values;
+use super::values::{self, ValueWords};
 use super::words::hashed;
 use crate::domain::model::message::ToolCall;
 
@@ -31,8 +33,8 @@ pub(super) struct ArgumentShapes<'a> {
 #[derive(Debug, Default)]
 struct CommonArguments<'a> {
     calls: usize,
-    /// In how many calls this argument has this value (its digest).
-    values: HashMap<(&'a str, u64), usize>,
+    /// In how many calls this argument has this value (its digest), and the oldest of them: the newest are learnt first.
+    values: HashMap<(&'a str, u64), (usize, &'a str)>,
 }
 
 /// The arguments of a call as texts, in their order. Free text has an empty name.
@@ -66,6 +68,12 @@ pub(super) fn is_path(name: &str, value: &str) -> bool {
     (named || value.contains('/')) && !value.contains(char::is_whitespace) && !value.is_empty() && value.len() < 400
 }
 
+/// Returns true if the last part of a path has no ending.
+fn is_folder(path: &str) -> bool {
+    let path = path.trim_end_matches(['/', '\\']);
+    path.contains(['/', '\\']) && path.rsplit(['/', '\\']).next().is_some_and(|last| !last.contains('.'))
+}
+
 impl<'a> ArgumentShapes<'a> {
     pub fn learn(&mut self, call: &'a ToolCall) {
         let common = self.tools.entry(call.name.as_str()).or_default();
@@ -74,7 +82,8 @@ impl<'a> ArgumentShapes<'a> {
         }
         common.calls += 1;
         for (name, value) in fields(call) {
-            *common.values.entry((name, hashed(&value))).or_default() += 1;
+            let same = common.values.entry((name, hashed(&value))).or_default();
+            *same = (same.0 + 1, &call.id);
         }
     }
 
@@ -83,11 +92,11 @@ impl<'a> ArgumentShapes<'a> {
         self.tools.get(tool).map_or(0, |common| common.calls)
     }
 
-    /// Returns true if most calls of the tool have the same value here.
-    fn is_usual(&self, tool: &str, name: &str, value: &str) -> bool {
-        let Some(common) = self.tools.get(tool).filter(|common| common.calls >= 4) else { return false };
-        let same = common.values.get(&(name, hashed(value))).copied().unwrap_or_default();
-        same * 10 > common.calls * 6
+    /// The oldest of the calls of the tool that have this value here, where most of them do.
+    fn oldest_of_usual(&self, tool: &str, name: &str, value: &str) -> Option<&'a str> {
+        let common = self.tools.get(tool).filter(|common| common.calls >= 4)?;
+        let (same, oldest) = common.values.get(&(name, hashed(value))).copied()?;
+        (same * 10 > common.calls * 6).then_some(oldest)
     }
 
     /// The arguments in about so many quarter tokens.
@@ -96,7 +105,10 @@ impl<'a> ArgumentShapes<'a> {
         // The list stands behind the conversation.
         all.retain(|(name, _)| !is_side_list(call, name));
         let unusual = |(name, value): &&(&str, Cow<'_, str>)| {
-            is_path(name, value) || is_id(value) || !(all.len() > 1 && self.is_usual(&call.name, name, value))
+            let usual = self.oldest_of_usual(&call.name, name, value).filter(|_| all.len() > 1);
+            // The folder that all work is done in is named once.
+            let is_named = is_folder(value) && usual.is_some_and(|oldest| oldest != call.id);
+            usual.is_none() || is_id(value) || is_path(name, value) && !is_named
         };
         let mut told: Vec<&(&str, Cow<'_, str>)> = all.iter().filter(unusual).collect();
         if told.is_empty() {
@@ -105,16 +117,26 @@ impl<'a> ArgumentShapes<'a> {
         if let Some(edit) = edit(&told, room) {
             return edit;
         }
+        keep_command(call, &mut told, room);
         let whole: usize = told.iter().map(|(_, value)| size(value)).sum::<usize>().max(1);
         let first_text = told.iter().position(|(_, value)| !is_bare(value));
         let each = |(at, (name, value)): (usize, &&(&str, Cow<'_, str>))| {
             let share = if told.len() == 1 { room } else { (room * size(value) / whole).max(50) };
-            let value = argument(value, share, told.len() > 1);
+            let value = if is_path(name, value) { value.to_string() } else { argument(value, share, told.len() > 1) };
             let names_itself = name.is_empty() || told.len() == 1 || first_text == Some(at) || is_path(name, &value);
             if names_itself { value } else { format!("{name} {value}") }
         };
         told.iter().enumerate().map(each).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Leaves of a call that runs a command only that, where it is and the switches, as far as the command fits: in other words
+/// than its own, the agent says the same again.
+fn keep_command(call: &ToolCall, told: &mut Vec<&(&str, Cow<'_, str>)>, room: usize) {
+    let is_line = |command: &String| command.contains(' ') && size(command) <= room;
+    let Some(command) = command_of(&call.arguments).filter(is_line) else { return };
+    let is_switch = |value: &str| matches!(value, "true" | "false");
+    told.retain(|(name, value)| **value == command || is_path(name, value) || is_id(value) || is_switch(value));
 }
 
 /// Returns true for what may name a record: one word of letters and digits.
@@ -133,6 +155,11 @@ fn argument(value: &str, room: usize, among_others: bool) -> String {
         return shortened(value, room, 0);
     }
     if let Some(told) = replacements(value, room).or_else(|| patch(value, room)) {
+        return told;
+    }
+    // What a tool takes as JSON in a text.
+    let words = ValueWords { heard: &|_| false, given: &|_| false };
+    if let Some(told) = values::data(value).and_then(|json| values::within(&json.value, room, &words)) {
         return told;
     }
     if among_others && value.contains('\n') {
@@ -247,7 +274,7 @@ fn patch(value: &str, room: usize) -> Option<String> {
     Some(format!("{} {}", files.join(" "), outline(&added.join("\n"), room)))
 }
 
-/// Of code or of a list the lines that are indented least and name something, in order.
+/// Of code the lines that open its blocks, of other texts those that are indented least and name something, in order.
 pub(super) fn outline(text: &str, room: usize) -> String {
     let lines: Vec<&str> = text.lines().take(MOST_LINES).filter(|line| !line.trim().is_empty()).collect();
     let whole: usize = lines.iter().map(|line| size(line.trim()) + 3).sum();
@@ -256,8 +283,14 @@ pub(super) fn outline(text: &str, room: usize) -> String {
     }
     let indent = |line: &str| line.len() - line.trim_start().len();
     let says = |at: &usize| lines[*at].chars().filter(|letter| letter.is_alphanumeric()).count() >= 3;
+    let code = CodeOutline::of(&lines);
+    let only_begins = |at: usize| code.as_ref().is_some_and(|code| code.only_begins(at));
+    let opens = |at: usize| code.as_ref().and_then(|code| code.opens(at)).unwrap_or(usize::MAX);
     let mut order: Vec<usize> = (0..lines.len()).filter(says).collect();
-    order.sort_by_cached_key(|at| (indent(lines[*at]), std::cmp::Reverse(density(lines[*at]).min(3)), *at));
+    if order.iter().any(|at| !only_begins(*at)) {
+        order.retain(|at| !only_begins(*at));
+    }
+    order.sort_by_cached_key(|at| (opens(*at), indent(lines[*at]), std::cmp::Reverse(density(lines[*at]).min(3)), *at));
     let (mut kept, mut used) = (Vec::new(), 0);
     for at in order {
         let cost = size(lines[at].trim()).min(120) + 3;
@@ -331,14 +364,19 @@ mod tests {
     }
 
     #[test]
-    fn what_all_calls_have_in_common_is_dropped_and_a_path_never_is() {
+    fn what_all_calls_have_in_common_is_dropped_and_a_file_never_is() {
         let calls: Vec<ToolCall> = (0..5)
-            .map(|n| call("bash", json!({"command": format!("run {n}"), "timeout": 1000, "cwd": "/src/app"})))
+            .map(|n| {
+                let arguments =
+                    json!({"command": format!("run {n}"), "timeout": 1000, "cwd": "/src/app", "path": "/src/a.rs"});
+                ToolCall { id: format!("c{n}"), ..call("bash", arguments) }
+            })
             .collect();
         let mut shapes = ArgumentShapes::default();
-        calls.iter().for_each(|call| shapes.learn(call));
-        assert_eq!(shapes.told(&calls[0], 200), "run 0, /src/app");
-        assert_eq!(ArgumentShapes::default().told(&calls[0], 200), "run 0, timeout 1000, /src/app");
+        calls.iter().rev().for_each(|call| shapes.learn(call));
+        assert_eq!(shapes.told(&calls[0], 200), "run 0, /src/app, /src/a.rs");
+        assert_eq!(shapes.told(&calls[4], 200), "run 4, /src/a.rs", "the folder was named");
+        assert_eq!(ArgumentShapes::default().told(&calls[0], 200), "run 0, /src/app, /src/a.rs");
     }
 
     #[test]

@@ -95,7 +95,11 @@ struct RunTarget<'c> {
 impl<'c> RunTarget<'c> {
     fn of(call: &'c ToolCall) -> RunTarget<'c> {
         let mut names = HashSet::new();
-        let Some(command) = command_of(&call.arguments) else { return RunTarget { tool: &call.name, names } };
+        let Some(command) = command_of(&call.arguments) else {
+            let paths = fields(call).into_iter().filter(|(name, value)| is_path(name, value));
+            names.extend(paths.map(|(_, value)| value.into_owned()));
+            return RunTarget { tool: &call.name, names };
+        };
         for part in shortened(&command, MOST_COMMAND, 0).split(['&', ';', '\n']) {
             // What a pipe does with the output says nothing of it either.
             let words: Vec<&str> = part.split('|').next().unwrap_or_default().split_whitespace().collect();
@@ -104,8 +108,9 @@ impl<'c> RunTarget<'c> {
                 continue;
             }
             names.insert(words[..2].join(" "));
-            let is_file = |word: &&&str| !word.starts_with('-') && word.trim_matches(['.', '/']).contains(['.', '/']);
-            names.extend(words.iter().filter(is_file).map(|word| (*word).to_owned()));
+            let is_file = |word: &&str| !word.starts_with('-') && word.trim_matches(['.', '/']).contains(['.', '/']);
+            let bare = words.iter().map(|word| word.trim_matches(['\'', '"']));
+            names.extend(bare.filter(is_file).map(str::to_owned));
         }
         RunTarget { tool: &call.name, names }
     }

@@ -127,7 +127,7 @@ pub fn suffix(text: &str, most: usize) -> &str {
 /// The text without the word that its end may cut.
 pub fn whole_words_before(text: &str) -> &str {
     match text.rfind(char::is_whitespace) {
-        Some(space) if text[space..].chars().count() <= 40 && space > 0 => &text[..space],
+        Some(space) if is_one_word(&text[space..]) && space > 0 => &text[..space],
         _ => text,
     }
 }
@@ -135,9 +135,15 @@ pub fn whole_words_before(text: &str) -> &str {
 /// The text without the word that its beginning may cut.
 pub fn whole_words_behind(text: &str) -> &str {
     match text.find(char::is_whitespace) {
-        Some(space) if text[..space].chars().count() <= 40 => &text[space..],
+        Some(space) if is_one_word(&text[..space]) => &text[space..],
         _ => text,
     }
+}
+
+/// Returns true if a text without spaces is one word: longer ones are passages of a script that has none, or addresses.
+fn is_one_word(text: &str) -> bool {
+    let length = text.chars().count();
+    length <= 40 || length <= 160 && text.is_ascii() && text.contains('/')
 }
 
 /// The sentences and lines of a text, in order. A number or a single letter with a dot ends none.

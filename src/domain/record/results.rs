@@ -12,6 +12,7 @@ use regex::Regex;
 use self::escapes::without_escapes;
 use self::page::{is_mostly_link, opening};
 use super::arguments::fields;
+use super::code_outline::CodeOutline;
 use super::ending::{code_of_json, exit_code, exit_line};
 use super::quote::{
     GAP, counted, density, names, prefix, shortened, size, suffix, trimmed, whole_words_before, whole_words_behind,
@@ -154,12 +155,15 @@ impl<'a> ResultShapes<'a> {
     /// What a result says, in at most so much room. `later` says whether a word was spoken of or used afterwards.
     pub fn told(&self, result: &ToldResult<'_>, later: impl Fn(&str) -> bool) -> String {
         let text = readable(result.text);
+        // What JSON says stands in its values, and a line of them is no wrapper's however it begins.
+        let is_json = result.text.contains(['{', '[']) && text != result.text;
         let text = without_what_was_given(&text, result.arguments);
         let code = exit_code(&text).or_else(|| code_of_json(result.text)).filter(|code| *code != 0);
         let head = code.map(|code| format!("exit {code}: ")).unwrap_or_default();
         let text = if behind_header(&text).trim().is_empty() { &text } else { behind_header(&text) };
-        let all: Vec<&str> = looked_at(text).collect();
-        let body = self.body(result, &all);
+        let indented: Vec<&str> = looked_at_as_it_is(text).collect();
+        let all: Vec<&str> = indented.iter().map(|line| line.trim()).collect();
+        let body = if is_json { 0..all.len() } else { self.body(result, &all) };
         let lines = &all[body.clone()];
         if lines.is_empty() {
             let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line) && (says(line) || is_one_line(text));
@@ -175,13 +179,16 @@ impl<'a> ResultShapes<'a> {
         let is_loss = |line: &&str| exit_line(line).is_none() && !self.stands_in_all(result, line);
         let before = if all[..body.start].iter().any(is_loss) { "[…] " } else { "" };
         let behind = if all[body.end..].iter().any(is_loss) { " […]" } else { "" };
-        let told = self.told_lines(lines, text, result, result.failed || code.is_some(), later);
+        let failed = result.failed || code.is_some();
+        let blocks = if failed { None } else { blocks_of_file(&indented[body.clone()]) };
+        let told = self.told_lines(lines, blocks.as_ref(), text, result, failed, later);
         one_gap(format!("{head}{before}{told}{behind}"))
     }
 
     fn told_lines(
         &self,
         lines: &[&str],
+        blocks: Option<&CodeOutline>,
         text: &str,
         result: &ToldResult<'_>,
         failed: bool,
@@ -190,7 +197,7 @@ impl<'a> ResultShapes<'a> {
         // Of an object's values and a table's rows each tells something by itself.
         let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
         let data = if whole > result.room { values::data(result.text) } else { None };
-        let is_short = data.as_ref().is_some_and(values::holds_short_values);
+        let is_short = data.as_ref().is_some_and(|json| values::holds_short_values(&json.value));
         let room = if is_short { result.room.max(result.room_of_data) } else { result.room };
         if whole <= room {
             return lines.join("\n");
@@ -198,8 +205,10 @@ impl<'a> ResultShapes<'a> {
         let is_data = data.is_some();
         let given = |text: &str| result.arguments.lines().any(|line| line.trim() == text);
         let words = ValueWords { heard: &later, given: &given };
-        if let Some(told) = data.filter(|_| !failed).and_then(|data| values::within(&data, room, &words)) {
-            return told;
+        if let Some(json) = data.filter(|_| !failed)
+            && let Some(told) = values::within(&json.value, room, &words)
+        {
+            return json.around(&told);
         }
         // Of a page's lines those that are hardly more than links lead elsewhere.
         let is_page = names_page(result.arguments);
@@ -207,8 +216,8 @@ impl<'a> ResultShapes<'a> {
             true => lines.iter().copied().filter(|line| !is_mostly_link(line)).collect(),
             false => Vec::new(),
         };
-        let lines = if prose.is_empty() { lines } else { &prose };
-        let ranked = RankedLines::of(lines, &later);
+        let (lines, blocks) = if prose.is_empty() { (lines, blocks) } else { (prose.as_slice(), None) };
+        let ranked = RankedLines::of(lines, blocks, &later);
         if !ranked.heard && !failed && lines.len() > 3 && !is_data {
             if let Some(told) = is_page.then(|| opening(lines, result.room)).flatten() {
                 return told;
@@ -300,9 +309,30 @@ fn without_number(line: &str) -> &str {
     LINE_NUMBER.as_ref().and_then(|number| number.find(line)).map_or(line, |found| &line[found.end()..])
 }
 
+/// The form of the program whose lines these are, be they numbered.
+fn blocks_of_file(lines: &[&str]) -> Option<CodeOutline> {
+    let numbered = lines.iter().filter(|line| is_numbered(line)).count() * 2 > lines.len();
+    let bare = |line: &&'_ str| -> String {
+        let number = LINE_NUMBER.as_ref().filter(|_| numbered).and_then(|number| number.find(line));
+        let Some(number) = number else { return (*line).to_owned() };
+        // What stands behind the sign is the file's own, its indentation with it.
+        line[number.as_str().trim_end().len()..].to_owned()
+    };
+    let lines: Vec<String> = lines.iter().map(bare).collect();
+    CodeOutline::of(&lines.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
 /// The lines that say something, of many the first and the last ones.
 fn looked_at(text: &str) -> impl Iterator<Item = &str> {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    looked_at_as_it_is(text).map(str::trim)
+}
+
+/// The same with their indentation. An empty line of a file whose lines are numbered is empty too.
+fn looked_at_as_it_is(text: &str) -> impl Iterator<Item = &str> {
+    let mut lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.iter().filter(|line| is_numbered(line)).count() * 2 > lines.len() {
+        lines.retain(|line| !without_number(line).trim().is_empty() && line.trim().parse::<u64>().is_err());
+    }
     let from = lines.len().saturating_sub(LAST).max(FIRST);
     lines.into_iter().enumerate().filter(move |(at, _)| *at < FIRST || *at >= from).map(|(_, line)| line)
 }
@@ -345,7 +375,12 @@ fn without_echo<'l>(line: &'l str, arguments: &str) -> Cow<'l, str> {
 /// A line that most results of a tool have, without what the call says itself.
 fn usual(line: &str, arguments: &str) -> String {
     let echo = arguments.lines().map(str::trim).filter(|value| value.len() >= LEAST_ECHO && line.contains(*value));
-    shortened(&echo.take(MOST_ECHOES).fold(line.to_owned(), |line, value| line.replace(value, GAP)), 80, 0)
+    let told = echo.take(MOST_ECHOES).fold(line.to_owned(), |line, value| line.replace(value, GAP));
+    // What it says in brackets behind that is for whoever reads it at once.
+    match told.rsplit_once(" (").filter(|(before, behind)| !before.is_empty() && behind.ends_with(')')) {
+        Some((before, _)) => format!("{} {GAP}", shortened(before, 80, 0)),
+        None => shortened(&told, 80, 0),
+    }
 }
 
 /// A line without what differs from result to result.
@@ -434,10 +469,14 @@ struct RankedLines {
     scores: Vec<f64>,
     /// Something of them was spoken of or used afterwards.
     heard: bool,
+    is_code: bool,
 }
 
+/// What a line is worth that opens a block which stands in none, and in one.
+const OPENS_BLOCK: [f64; 2] = [1.2, 0.6];
+
 impl RankedLines {
-    fn of(lines: &[&str], later: impl Fn(&str) -> bool) -> RankedLines {
+    fn of(lines: &[&str], blocks: Option<&CodeOutline>, later: impl Fn(&str) -> bool) -> RankedLines {
         let shapes: Vec<String> = lines.iter().map(|line| shape(line)).collect();
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for shape in &shapes {
@@ -451,7 +490,15 @@ impl RankedLines {
             let rare = 1.2 / counts.get(shapes[at].as_str()).copied().unwrap_or(1) as f64;
             let edge = if at == 0 || at + 1 == lines.len() { 0.4 } else { 0.0 };
             let named = 0.1 * (density(prefix(line, 300)) as f64).sqrt();
-            spoken as f64 / ((2 + said.len()) as f64).sqrt() + rare + named + edge
+            let spoken = spoken as f64 / ((2 + said.len()) as f64).sqrt();
+            match blocks {
+                Some(blocks) if blocks.only_begins(at) => -1.0,
+                // Every line of a program is unlike the others: what a block is called tells what it holds.
+                Some(blocks) => {
+                    spoken + blocks.opens(at).and_then(|depth| OPENS_BLOCK.get(depth)).copied().unwrap_or(0.0)
+                }
+                None => spoken + rare + named + edge,
+            }
         };
         let mut scores: Vec<f64> = lines.iter().enumerate().map(score).collect();
         // The names of a table's columns say nothing without one of its rows.
@@ -462,7 +509,7 @@ impl RankedLines {
             let best = scores[1..].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             scores[0] = scores[0].min(best - f64::EPSILON.sqrt());
         }
-        RankedLines { shapes, scores, heard }
+        RankedLines { shapes, scores, heard, is_code: blocks.is_some() }
     }
 
     /// The best lines in their order, with the gaps marked; of what failed the last one in any case, and one that looks like
@@ -472,6 +519,9 @@ impl RankedLines {
         let quotes = Quotes::of(lines);
         let mut order: Vec<usize> = (0..lines.len()).filter(|at| !quotes.holds(lines[*at])).collect();
         order.sort_by(|one, other| self.scores[*other].total_cmp(&self.scores[*one]).then(one.cmp(other)));
+        if order.iter().any(|at| self.scores[*at] > 0.0) {
+            order.retain(|at| self.scores[*at] >= 0.0);
+        }
         let (mut kept, mut used, mut alike) = (HashSet::new(), 0, HashMap::new());
         // Of a few lines the first says what the others are, be it with its beginning.
         if (2..=FEW).contains(&lines.len()) {
@@ -479,7 +529,7 @@ impl RankedLines {
             order.insert(0, 0);
         }
         let (last, others) = lines.split_last().map_or(("", &lines[..0]), |(last, others)| (*last, others));
-        let sums_up = says(last) && others.iter().all(|line| form(line) != form(last));
+        let sums_up = !self.is_code && says(last) && others.iter().all(|line| form(line) != form(last));
         if (failed || sums_up) && lines.len() > FEW {
             order.retain(|at| at + 1 < lines.len());
             order.insert(0, lines.len() - 1);

@@ -16,6 +16,7 @@ use super::spoken::spoken;
 use super::tasks::list_size;
 use super::text_results::is_written;
 use super::usual::UsualSentences;
+use super::words::hashed;
 use crate::domain::model::approval::{self, McpApproval};
 use crate::domain::model::code_block::last_block;
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
@@ -128,6 +129,8 @@ pub(super) struct Span<'a> {
     /// same words; the newest first.
     /// What keeps the list of tasks is told by the list.
     pub lasting: Vec<usize>,
+    /// Lines in which a harness says what it said before, word for word.
+    pub said_again: HashSet<usize>,
     /// The newest line in whose call's arguments a name stands.
     last_use: HashMap<&'a str, usize>,
 }
@@ -178,6 +181,12 @@ impl<'a> Span<'a> {
             Line::Agent { text } => Some(text.as_str()),
             _ => None,
         }));
+        let mut said = HashSet::new();
+        let is_again = |(at, line): (usize, &Line<'_>)| match line {
+            Line::Harness { text } => (!said.insert(hashed(text))).then_some(at),
+            _ => None,
+        };
+        span.said_again = span.lines.iter().enumerate().filter_map(is_again).collect();
         span.learn();
         span.lasting = span.lasting_lines();
         span

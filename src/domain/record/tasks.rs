@@ -121,6 +121,16 @@ pub(super) fn is_side_list(call: &ToolCall, name: &str) -> bool {
     holds_list(name) && call.arguments.get(name).is_some_and(is_list) && list_size(call).is_none()
 }
 
+/// What a call says about one task of a list that is told by itself: its number with what it is, or with its new state.
+pub(super) fn one_task(call: &ToolCall, result: Option<&ToolResult>) -> Option<String> {
+    let fields = call.arguments.as_object().filter(|_| holds_list(&call.name) && items_of(call).is_none())?;
+    match (id(fields), state(fields), text(fields)) {
+        (Some(number), Some(state), _) => Some(format!("{number}, {state}")),
+        (None, _, Some(text)) => Some(format!("{}: {}", result.and_then(given_number)?, shortened(&text, TASK, 0))),
+        _ => None,
+    }
+}
+
 /// The tasks of the list that a call writes down.
 fn items_of(call: &ToolCall) -> Option<Vec<Listed>> {
     let named = holds_list(&call.name);

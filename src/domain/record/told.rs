@@ -13,7 +13,7 @@ use super::quote::{
 };
 use super::results::{ToldResult, is_line_count, lines_of_file, lines_shown, names_page, shown};
 use super::span::{AnsweredBlock, BLOCKS, CallLine, HARNESS as HARNESS_TOOL, Line, Span, UnreadStretch};
-use super::tasks::list_size;
+use super::tasks::{list_size, one_task};
 use crate::domain::model::user_text::replies::reads_as_refusal;
 
 /// How deep lists and objects in arguments are looked into.
@@ -158,7 +158,8 @@ impl Teller<'_, '_> {
 
     /// What a program wrote in the user's role, without what it writes each time.
     fn harness(&self, at: usize, text: &str, level: Level) -> Option<ToldLine> {
-        (HARNESS[level] > 0)
+        // What it says again in the same words is told where it said it first.
+        (HARNESS[level] > 0 && !self.span.said_again.contains(&at))
             .then(|| plain(format!("Harness: {}", self.output(at, HARNESS_TOOL, "", text, HARNESS[level]))))
     }
 
@@ -270,6 +271,10 @@ impl Teller<'_, '_> {
         let tasks = list_size(line.call).filter(|_| line.end == CallEnd::Returned);
         if let Some(tasks) = tasks {
             return push(told, line, format!("({})", counted(tasks, "task")));
+        }
+        let task = one_task(line.call, line.result).filter(|_| line.end == CallEnd::Returned);
+        if let Some(task) = task {
+            return push(told, line, format!("({task})"));
         }
         let arguments = match self.span.rewritten.overtaken(at, line.call) {
             Some(path) => format!("{path}, {GAP}"),
@@ -405,13 +410,15 @@ fn own_words(text: &str) -> Option<String> {
     }
     let mut own: Vec<&str> = Vec::new();
     for line in text.lines() {
-        match is_quoted(line) {
-            true if own.last() == Some(&GAP) => {}
-            true => own.push(GAP),
-            false => own.push(line),
+        // Between two gaps there is nothing.
+        let last = own.iter().rposition(|line| !line.trim().is_empty());
+        match (is_quoted(line), last.filter(|last| own[*last] == GAP)) {
+            (true, Some(last)) => own.truncate(last + 1),
+            (true, None) => own.push(GAP),
+            (false, _) => own.push(line),
         }
     }
-    Some(own.join("\n"))
+    Some(own.join("\n").trim().to_owned())
 }
 
 fn plain(text: String) -> ToldLine {

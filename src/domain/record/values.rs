@@ -2,8 +2,6 @@
 
 mod outline;
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
 pub use outline::{ValueWords, within};
@@ -13,37 +11,87 @@ const DEEPEST: usize = 12;
 /// Longer texts are not read as JSON.
 const LONGEST: usize = 400_000;
 
+/// Lines among which JSON may begin, and how many times as long as what stands around it a text is at least.
+const MOST_BEFORE: usize = 8;
+const MOST_AROUND: usize = 5;
+
 /// Bytes of a text that is a name or a number rather than a passage.
 const SHORT_VALUE: usize = 60;
 
 /// Bytes of a text that may be all that an object says.
 const LONG_TEXT: usize = 200;
 
+/// The fields of a result of MCP.
+const MCP_RESULT: [&str; 5] = ["content", "isError", "meta", "_meta", "structuredContent"];
+
 /// Stands between the cells of a table's row.
 pub(super) const COLUMN: &str = " | ";
 
-/// A text that is one JSON object or list, told by its values; any other text as it is.
-pub fn readable(text: &str) -> String {
-    let (text, value) = unwrapped(text);
-    // An empty list is an answer: where nothing would be told, the text stands.
-    let told = value.map(|value| told(&value)).filter(|told| !told.is_empty());
-    told.unwrap_or_else(|| text.into_owned())
+/// JSON that a text is, with the few lines that a program wrote before and behind it.
+pub struct JsonText {
+    before: String,
+    pub value: Value,
+    after: String,
 }
 
-/// What a result says out of blocks of text, and the JSON that it is.
-fn unwrapped(text: &str) -> (Cow<'_, str>, Option<Value>) {
-    let Some(value) = parsed(text) else { return (Cow::Borrowed(text), None) };
-    match text_of_blocks(&value) {
-        Some(inside) => {
-            let value = parsed(&inside);
-            (Cow::Owned(inside), value)
+impl JsonText {
+    /// Reads a text. `None`: it is not, or hardly, one object or list.
+    pub fn of(text: &str) -> Option<JsonText> {
+        let json = JsonText::found(text)?;
+        let Some(inside) = text_of_blocks(&json.value) else { return Some(json) };
+        // What stands in blocks may be JSON once more.
+        let within = JsonText::found(&inside)?;
+        Some(JsonText {
+            before: lines(&[&json.before, &within.before]),
+            after: lines(&[&within.after, &json.after]),
+            ..within
+        })
+    }
+
+    fn found(text: &str) -> Option<JsonText> {
+        let text = text.trim();
+        if let Some(value) = parsed(text) {
+            return Some(JsonText { before: String::new(), value, after: String::new() });
         }
-        None => (Cow::Borrowed(text), Some(value)),
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).take(MOST_BEFORE);
+        let start = starts.into_iter().find(|at| text[*at..].starts_with(['{', '[']))?;
+        if text.len() > LONGEST || start * MOST_AROUND > text.len() {
+            return None;
+        }
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        let value = values.next()?.ok().filter(|value| !is_empty(value))?;
+        let end = start + values.byte_offset();
+        let after = text[end..].trim();
+        let is_short = (start + text.len() - end) * MOST_AROUND <= text.len();
+        is_short.then(|| JsonText { before: text[..start].trim().to_owned(), value, after: after.to_owned() })
+    }
+
+    /// With what is told of the value in its place.
+    pub fn around(&self, told: &str) -> String {
+        lines(&[&self.before, told, &self.after])
     }
 }
 
-/// What stands in blocks of text, as MCP writes results: `{"type": "text", "text": …}`, or a list of them.
+fn lines(parts: &[&str]) -> String {
+    parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// A text that is one JSON object or list, told by its values; any other text as it is.
+pub fn readable(text: &str) -> String {
+    if let Some(json) = JsonText::of(text) {
+        // An empty list is an answer: where nothing would be told, the text stands.
+        let told = told(&json.value);
+        return if told.is_empty() { text.to_owned() } else { json.around(&told) };
+    }
+    parsed(text).and_then(|value| text_of_blocks(&value)).unwrap_or_else(|| text.to_owned())
+}
+
+/// What stands in blocks of text, as MCP writes results: `{"type": "text", "text": …}`, a list of them, or a result around such
+/// a list.
 fn text_of_blocks(value: &Value) -> Option<String> {
+    let is_result = |fields: &Map<String, Value>| fields.keys().all(|name| MCP_RESULT.contains(&name.as_str()));
+    let value =
+        value.as_object().filter(|fields| is_result(fields)).and_then(|fields| fields.get("content")).unwrap_or(value);
     let blocks = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
     let text_of = |block: &Value| {
         let is_text = block.get("type").and_then(Value::as_str) == Some("text");
@@ -55,18 +103,13 @@ fn text_of_blocks(value: &Value) -> Option<String> {
 
 /// The object or list that a result's text is, where its values are what it says: one that is hardly more than a long text
 /// is told as that.
-pub fn data(text: &str) -> Option<Value> {
-    let value = unwrapped(text).1?;
+pub fn data(text: &str) -> Option<JsonText> {
+    let json = JsonText::of(text)?;
     let longest = |value: &Value| {
         value.as_object().and_then(|fields| fields.values().filter_map(Value::as_str).map(str::len).max())
     };
-    let is_text = longest(&value).is_some_and(|longest| longest > LONG_TEXT && longest * 5 > text.len() * 4);
-    (!is_text).then_some(value)
-}
-
-/// A value of JSON by its values.
-pub fn told(value: &Value) -> String {
-    told_at(value, 0)
+    let is_text = longest(&json.value).is_some_and(|longest| longest > LONG_TEXT && longest * 5 > text.len() * 4);
+    (!is_text).then_some(json)
 }
 
 /// The object or list that a text is, where it is one.
@@ -74,6 +117,11 @@ pub fn parsed(text: &str) -> Option<Value> {
     let text = text.trim();
     let framed = text.starts_with('{') && text.ends_with('}') || text.starts_with('[') && text.ends_with(']');
     if framed && text.len() <= LONGEST { serde_json::from_str(text).ok() } else { None }
+}
+
+/// A value of JSON by its values.
+pub fn told(value: &Value) -> String {
+    told_at(value, 0)
 }
 
 /// An object as `name value, …`, a list of like objects as a table whose names stand once.
@@ -204,8 +252,21 @@ mod tests {
             ("{}", "{}"),
             ("{not json}", "{not json}"),
             (r#"{"type": "text", "text": "two\nlines"}"#, "two\nlines"),
-            (r#"[{"type": "text", "text": "{\"id\": 7}"}, {"type": "text", "text": "b"}]"#, "{\"id\": 7}\nb"),
+            (
+                "HTTP/1.1\n{\"results\": [{\"slug\": \"solassets\", \"name\": \"SolAssets\", \"score\": 0.5}]}\n200",
+                "HTTP/1.1\nresults slug solassets, name SolAssets, score 0.5\n200",
+            ),
+            ("[INFO] start\n[WARN] late", "[INFO] start\n[WARN] late"),
+            (
+                "[1] is the first note, and the rest of the text says what it is about.",
+                "[1] is the first note, and the rest of the text says what it is about.",
+            ),
+            (r#"[{"type": "text", "text": "{\"id\": 7}"}, {"type": "text", "text": "b"}]"#, "id 7\nb"),
             (r#"{"type": "text", "text": "{\"id\": 7}"}"#, "id 7"),
+            (
+                r#"{"meta": null, "content": [{"type": "text", "text": "{\"page\": \"274-60\"}"}], "isError": false}"#,
+                "page 274-60",
+            ),
         ] {
             assert_eq!(readable(text), told, "{text}");
         }

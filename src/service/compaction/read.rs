@@ -16,6 +16,7 @@ use anyhow::Context as _;
 use crate::domain::compaction::mask::BriefResults;
 use crate::domain::compaction::result::Reason;
 use crate::domain::hook::Event;
+use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::service::compaction::background::background;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
 use crate::service::compaction::work::CompactionWork;
@@ -169,7 +170,7 @@ pub(crate) fn decide(
     mut read: ReadItems,
 ) -> Result<std::result::Result<CompactionWork, Reason>> {
     let largest = read.reading.largest();
-    let pruned = read.reading.pruned();
+    let mut pruned = read.reading.pruned();
     let mut spared = unread_results(planned);
     let room = u64::from(planned.settings.usable()) / BRIEF_SHARE;
     let least_gain = if planned.spares_results() { LEAST_GAIN } else { 0 };
@@ -179,15 +180,18 @@ pub(crate) fn decide(
     let elides_only = elides_only(planned, &elided);
     let plan = planned.plan.as_ref().ok().filter(|_| !elides_only);
     let roomy = roomy_results(planned, &pruned, &elided, plan);
-    if !roomy.is_empty() {
-        spared.extend(roomy);
-        elided = elide(planned, &pruned, &spared, &brief);
-    }
+    spared.extend(roomy.whole.iter().chain(&roomy.cut).cloned());
+    let stays = |one: &Elision| {
+        let is_cut = one.part == ElidedPart::Result && one.kind == ElisionKind::Truncate;
+        is_cut && roomy.whole.contains(&(one.entry_id, one.tool_call_id.clone()))
+    };
+    pruned.retain(|one| !stays(one));
+    elided = elide(planned, &pruned, &spared, &brief);
     if elides_only {
         return Ok(elision_outline(planned, widen(planned, elided, largest)));
     }
     match &planned.plan {
-        Ok(plan) => summary_outline(planned, plan, read, elided).map(Ok),
+        Ok(plan) => summary_outline(planned, plan, read, elided, roomy.record).map(Ok),
         Err(reason) => Ok(Err(*reason)),
     }
 }

@@ -76,6 +76,13 @@ pub fn record_aim(account: &Account, settings: &Settings) -> u64 {
     if settings.target_tokens.is_some() { aim } else { aim.max(half) }
 }
 
+/// The size that results may fill the context to, in tokens: this share of the window, in per cent. The next compaction still
+/// has something to save.
+pub fn results_aim(account: &Account, settings: &Settings, share: u64) -> u64 {
+    let share = u64::from(settings.context_window) * share / 100;
+    share.min(worthwhile(settings)).max(record_aim(account, settings))
+}
+
 /// How much of the newest context a summary leaves verbatim, in estimated tokens: what is asked for, as far as there is room.
 pub fn most_kept(account: &Account, settings: &Settings) -> u32 {
     settings.keep_recent_tokens.min(u32::try_from(room_for_tail(account, settings)).unwrap_or(u32::MAX))

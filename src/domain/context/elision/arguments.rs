@@ -1,7 +1,7 @@
 //! Long strings inside a call's arguments, shown by head and tail. The arguments stay what they are: the same JSON
 //! with the same keys, or free text where the tool takes free text.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::domain::context::placeholder::{SHORTENED, head_and_tail, is_placeholder, is_shortened_line, parts};
 use crate::domain::model::compaction::{Elision, ElisionKind};
@@ -17,7 +17,7 @@ pub const ALWAYS_WHOLE: usize = 200;
 /// An object is condensed as a whole only where it is so many times as long as each of its fields may be.
 const FIELDS_ROOM: usize = 4;
 
-/// The field that then holds it, as writers name the one argument of a call that has no fields.
+/// The field that held its ends in contexts of earlier versions.
 const WHOLE: &str = "input";
 
 /// Returns true if the arguments of a call may be shown shorter: writers put those that the call has by now into what they
@@ -41,8 +41,9 @@ pub fn shorten(call: &mut ToolCall, head: usize, tail: usize) -> bool {
     may_shorten(call) && shorten_value(&mut call.arguments, &call.id, head, tail) && rewrite(call)
 }
 
-/// The same where the strings are short and many: a list, or an object of many fields, of more than `head + tail`
-/// characters gives way to the ends of its JSON. It stays a list or an object.
+/// The same where the strings are short and many: a list of more than `head + tail` characters keeps its first and last items,
+/// an object of many fields its first ones. A marker stands where the others were, in the form of what is around it: an agent
+/// that reads its own call must find the form that the tool takes.
 pub fn condense(call: &mut ToolCall, head: usize, tail: usize) -> bool {
     may_shorten(call) && condense_value(&mut call.arguments, &call.id, head, tail) && rewrite(call)
 }
@@ -128,31 +129,96 @@ fn shorten_value(value: &mut Value, call_id: &str, head: usize, tail: usize) -> 
 }
 
 fn condense_value(value: &mut Value, call_id: &str, head: usize, tail: usize) -> bool {
-    let mut changed = match value {
+    let whole = match value {
+        _ if gap_in(value).is_some() => return false,
+        Value::Array(_) | Value::Object(_) => value.to_string(),
+        _ => return shorten_value(value, call_id, head, tail),
+    };
+    let mut changed = match &mut *value {
         Value::Object(fields) => {
             fields.values_mut().filter_map(|field| condense_value(field, call_id, head, tail).then_some(())).count() > 0
         }
-        Value::String(_) => shorten_value(value, call_id, head, tail),
-        _ => false,
+        _ => shorten_value(value, call_id, head, tail),
     };
-    let is_condensed = stand_in(value).is_some_and(is_placeholder);
-    if matches!(value, Value::Array(_) | Value::Object(_)) && !is_condensed {
-        let json = value.to_string();
-        let shown = head_and_tail(&json, SHORTENED, call_id, head, tail).filter(|shown| shown.len() < json.len());
+    let most = FIELDS_ROOM * (head + tail).max(ALWAYS_WHOLE);
+    let marker = format!("{SHORTENED}{call_id}; original_characters={}]", whole.chars().count());
+    let length = value.to_string().len();
+    let shown = match value {
+        Value::Array(items) if length > head + tail => leave_out_items(items, marker, (head, tail), most),
         // An object whose fields are small by now keeps them: they tell the calls apart.
-        let shown = shown.filter(|_| value.is_array() || json.len() > FIELDS_ROOM * (head + tail).max(ALWAYS_WHOLE));
-        if let Some(shown) = shown {
-            *value = match value {
-                Value::Array(_) => Value::Array(vec![shown.into()]),
-                _ => json!({ WHOLE: shown }),
-            };
-            changed = true;
-        }
+        Value::Object(fields) if length > most => leave_out_fields(fields, marker, head + tail),
+        _ => return changed,
+    };
+    if shown.to_string().len() < whole.len() {
+        (*value, changed) = (shown, true);
     }
     changed
 }
 
-/// The one text that stands in a list or an object for all that was in it.
+/// A list with its first and last items, and one in the middle that says what is left out in the form of those around it. The
+/// first stays where it is no larger than `most`.
+fn leave_out_items(items: &[Value], marker: String, (head, tail): (usize, usize), most: usize) -> Value {
+    let fits = |room: usize| {
+        move |used: &mut usize, item: &Value| {
+            *used += item.to_string().len();
+            (*used <= room).then_some(())
+        }
+    };
+    let first = items.first().is_some_and(|item| item.to_string().len() <= most);
+    let front = items.iter().scan(0, fits(head)).count().max(usize::from(first));
+    let rest = items.get(front..).unwrap_or_default();
+    // One item at least gives way.
+    let back = rest.iter().skip(1).rev().scan(0, fits(tail)).count();
+    let Some(left_out) = rest.first() else { return Value::Array(items.to_vec()) };
+    let gap = match left_out {
+        Value::Object(fields) => {
+            let key = fields.iter().find(|(_, field)| field.is_string()).or(fields.iter().next());
+            key.map_or(Value::from(marker.as_str()), |(key, _)| json!({ key.as_str(): marker }))
+        }
+        Value::Array(_) => json!([marker]),
+        _ => marker.into(),
+    };
+    let shown = items.iter().take(front).chain(std::iter::once(&gap)).chain(&rest[rest.len() - back..]);
+    Value::Array(shown.cloned().collect())
+}
+
+/// An object with its first fields; the next one says that more are left out.
+fn leave_out_fields(fields: &Map<String, Value>, marker: String, room: usize) -> Value {
+    let mut used = 0;
+    let mut shown = Map::new();
+    for (key, field) in fields {
+        used += key.len() + field.to_string().len();
+        if used > room {
+            shown.insert(key.clone(), marker.into());
+            break;
+        }
+        shown.insert(key.clone(), field.clone());
+    }
+    Value::Object(shown)
+}
+
+/// The item or field that says what is left out of a list or an object: its place and its text, a marker alone.
+fn gap_in(value: &Value) -> Option<(usize, &str)> {
+    fn said(item: &Value) -> Option<&str> {
+        let text = match item {
+            Value::String(text) => text,
+            Value::Object(fields) if fields.len() == 1 => fields.values().next()?.as_str()?,
+            Value::Array(list) if list.len() == 1 => list.first()?.as_str()?,
+            _ => return None,
+        };
+        (is_shortened_line(text) && !text.contains('\n')).then_some(text)
+    }
+    match value {
+        Value::Array(items) => items.iter().enumerate().find_map(|(place, item)| Some((place, said(item)?))),
+        Value::Object(fields) => fields.values().enumerate().find_map(|(place, field)| {
+            let text = field.as_str()?;
+            Some((place, said(field).filter(|said| *said == text)?))
+        }),
+        _ => None,
+    }
+}
+
+/// The one text that stood in a list or an object for all that was in it, as contexts of earlier versions show it.
 fn stand_in(value: &Value) -> Option<&str> {
     match value {
         Value::Array(list) if list.len() == 1 => list.first()?.as_str(),
@@ -161,13 +227,33 @@ fn stand_in(value: &Value) -> Option<&str> {
     }
 }
 
-/// Returns true if a list or an object is what [`condense`] shows of `whole`.
-pub fn is_condensed_of(shown: &Value, whole: &Value) -> bool {
-    let same_kind = shown.is_array() == whole.is_array() && shown.is_object() == whole.is_object();
-    same_kind
-        && stand_in(shown)
-            .filter(|text| text.lines().any(is_shortened_line))
-            .is_some_and(|text| is_shown_of(text, &whole.to_string()))
+/// Returns true if a list or an object is what [`condense`] shows of `whole`. `same`: whether a part of it is that part of
+/// `whole`, or shows it.
+pub fn is_condensed_of(shown: &Value, whole: &Value, same: impl Fn(&Value, &Value) -> bool) -> bool {
+    let of_whole = |marker: &str| {
+        let number = parts(marker, SHORTENED, "; original_characters=").map(|(_, number)| number);
+        number.is_some_and(|number| number.parse() == Ok(whole.to_string().chars().count()))
+    };
+    match (shown, whole, gap_in(shown)) {
+        (Value::Array(shown), Value::Array(whole), Some((gap, marker))) if shown.len() <= whole.len() => {
+            let back = shown.len() - gap - 1;
+            let (front, tail) = (whole.iter().take(gap), whole.iter().skip(whole.len() - back));
+            let shown = shown.iter().take(gap).chain(shown.iter().skip(gap + 1));
+            of_whole(marker) && shown.zip(front.chain(tail)).all(|(shown, whole)| same(shown, whole))
+        }
+        (Value::Object(shown), Value::Object(fields), Some((gap, marker))) => {
+            let mut others = shown.iter().enumerate().filter(|(place, _)| *place != gap);
+            let is_shown = |(key, shown): (&String, &Value)| fields.get(key).is_some_and(|whole| same(shown, whole));
+            of_whole(marker) && others.all(|(_, field)| is_shown(field))
+        }
+        _ => {
+            let same_kind = shown.is_array() == whole.is_array() && shown.is_object() == whole.is_object();
+            same_kind
+                && stand_in(shown)
+                    .filter(|text| text.lines().any(is_shortened_line))
+                    .is_some_and(|text| is_shown_of(text, &whole.to_string()))
+        }
+    }
 }
 
 #[cfg(test)]

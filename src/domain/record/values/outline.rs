@@ -32,6 +32,11 @@ const DETAILS: [ValueDetail; 9] = [
     ValueDetail { outermost: 4, fields: 1, rows: 8, text: 24 },
     ValueDetail { outermost: 3, fields: 1, rows: 4, text: 24 },
 ];
+/// Texts of one word are told whole up to this size, in quarter tokens: what may be a record's name always, others while texts
+/// have so much room.
+const NAME: usize = 40;
+const LONGEST_WORD: usize = 160;
+const WHOLE_WORDS: usize = 40;
 /// Records that are looked at to see in which fields they differ.
 const COMPARED: usize = 64;
 
@@ -63,7 +68,7 @@ struct Outline<'w> {
 impl Outline<'_> {
     fn told(&self, value: &Value, depth: usize) -> String {
         match value {
-            Value::String(text) => shortened(text, self.detail.text, 0),
+            Value::String(text) => self.text(text),
             Value::Object(_) | Value::Array(_) if depth > DEEPEST => GAP.to_owned(),
             Value::Object(fields) => match keyed_rows(fields) {
                 Some(rows) => self.table(&rows, depth),
@@ -76,6 +81,16 @@ impl Outline<'_> {
             },
             other => other.to_string(),
         }
+    }
+
+    /// A text with its beginning; one word whole or not at all, for half an address leads nowhere.
+    fn text(&self, text: &str) -> String {
+        let is_word = text.contains(|c: char| c.is_ascii_digit() || c == '/') && !text.contains(char::is_whitespace);
+        if !is_word || size(text) <= self.detail.text {
+            return shortened(text, self.detail.text, 0);
+        }
+        let whole = size(text) <= NAME || self.detail.text >= WHOLE_WORDS && size(text) <= LONGEST_WORD;
+        if whole { text.to_owned() } else { GAP.to_owned() }
     }
 
     fn object(&self, fields: &Map<String, Value>, depth: usize) -> String {
@@ -271,6 +286,15 @@ mod tests {
         let told = told(&product, 120);
         assert!(told.contains("4274709903 | ") && told.contains("544.29") && told.contains("1071497737 | "), "{told}");
         assert!(!told.contains("item_id") && !told.contains("mesh"), "{told}");
+    }
+
+    #[test]
+    fn an_address_is_told_whole_or_not_at_all() {
+        let url = "https://ta-01kg6rewgt97v5q2-5173.wo-jbx7g431f7jj8n3aa1553yvyz.w.modal.host";
+        let preview = json!({"preview_url": url, "log": "It was built and started without a warning. ".repeat(9), "sandbox": "s1"});
+        assert!(told(&preview, 200).contains(url), "{}", told(&preview, 200));
+        let little = told(&preview, 90);
+        assert!(!little.contains("https") || little.contains(url), "{little}");
     }
 
     #[test]

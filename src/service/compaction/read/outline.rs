@@ -140,11 +140,13 @@ fn behind_all(loaded: &PathSlice, plan: &Plan) -> Option<KeptFrom> {
     })
 }
 
+/// The outline of a compaction around a new summary. `set_aside`: what results beside it left to its record.
 pub(super) fn summary_outline(
     planned: &PlannedCompaction,
     plan: &Plan,
     read: ReadItems,
     elided: ProposedElisions,
+    set_aside: u64,
 ) -> Result<CompactionWork> {
     let ReadItems { reading, originals, source, background } = read;
     let loaded = &planned.loaded;
@@ -216,7 +218,7 @@ pub(super) fn summary_outline(
             let room = room_beside_messages(planned, &outline, aim).max(LEAST_RECORD).min(replaced);
             (room, room)
         }
-        false => record_room(planned, &outline, replaced),
+        false => record_room(planned, &outline, replaced, set_aside),
     };
     let work = work(planned, used, outline, task, replaced_tokens);
     let numbers = source.as_ref().and_then(|source| source.numbers());
@@ -254,11 +256,11 @@ fn room_beside_messages(planned: &PlannedCompaction, outline: &Outline, aim: u64
 
 /// What a record may take, in estimated tokens: what the target leaves beside all that stays; where that is little, a part
 /// of what it stands for, and always less than that. Then what the target leaves, for notes that stand as they were given.
-fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64) -> (u64, u64) {
+fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64, set_aside: u64) -> (u64, u64) {
     let settings = &planned.settings;
     let aim = strategy::record_aim(&planned.state.account, settings);
     let left = left_of(planned, outline, aim).saturating_sub(RECORD_FRAME);
-    let target = left.max(least_record(planned, replaced)).min(replaced.saturating_sub(RECORD_FRAME));
+    let target = left.max(set_aside).max(least_record(planned, replaced)).min(replaced.saturating_sub(RECORD_FRAME));
     let most = settings.summary_max_tokens.map_or(u64::MAX, u64::from);
     (target.min(replaced * 4 / 5).min(most), target)
 }

@@ -2,15 +2,20 @@
 
 use std::collections::HashMap;
 
+use uuid::Uuid;
+
 use crate::domain::compaction::mask::SparedResults;
 use crate::domain::compaction::prepare::Plan;
-use crate::domain::compaction::strategy::record_aim;
-use crate::domain::context::elision;
+use crate::domain::compaction::strategy::{record_aim, results_aim};
 use crate::domain::context::view::ViewItem;
-use crate::domain::model::compaction::{ElidedPart, Elision};
+use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::read::elide::ProposedElisions;
 use crate::service::compaction::read::outline::{RECORD_FRAME, before_red, kept_tokens, least_record, shown_entries};
+
+/// Of the window, in per cent: the context that results may fill where a record stands beside them, and where none does.
+const BESIDE_RECORD: u64 = 40;
+const ALONE: u64 = 45;
 
 /// Results behind the agent's last answer: nobody has read them yet.
 pub(super) fn unread_results(planned: &PlannedCompaction) -> SparedResults {
@@ -29,48 +34,102 @@ pub(super) fn unread_results(planned: &PlannedCompaction) -> SparedResults {
     unread
 }
 
-/// The newest of the results that were to be masked that the target has room for, beside a record with half of what is
-/// left. `plan`: the summary's, where there is to be one.
+/// Results that stay, though masking or pruning would have taken them.
+#[derive(Debug, Default)]
+pub(super) struct RoomyResults {
+    /// As they were shown before.
+    pub whole: SparedResults,
+    /// As pruning shows them: no marker takes their place.
+    pub cut: SparedResults,
+    /// What was set aside for a record beside them, in estimated tokens.
+    pub record: u64,
+}
+
+/// A result that this compaction would show shorter, in estimated tokens.
+struct ShortenedResult {
+    key: (Uuid, String),
+    /// As it was shown before, as pruning shows it, and as it is proposed.
+    before: u32,
+    pruned: u32,
+    after: u32,
+}
+
+/// The results that the target has room for, beside a record with half of what is left. One that is small stays longer than
+/// one that is large: what is freed by taking it is hardly worth what it says. `plan`: the summary's, where there is to be one.
 pub(super) fn roomy_results(
     planned: &PlannedCompaction,
     pruned: &[Elision],
     elided: &ProposedElisions,
     plan: Option<&Plan>,
-) -> SparedResults {
-    let mut spared = SparedResults::new();
+) -> RoomyResults {
+    let mut roomy = RoomyResults::default();
     if !planned.spares_results() {
-        return spared;
+        return roomy;
     }
-    let mut room = room(planned, elided, plan);
-    let otherwise = elision::merge(planned.loaded.elisions(), pruned);
-    let key = |one: &Elision| (one.entry_id, one.tool_call_id.clone());
-    let results = otherwise.iter().filter(|one| one.part == ElidedPart::Result);
-    let otherwise: HashMap<_, u32> = results.map(|one| (key(one), one.tokens_after)).collect();
+    let mut room;
+    (room, roomy.record) = rooms(planned, elided, plan);
     let shown = plan.map(|plan| shown_entries(planned, plan));
-    for mask in
-        elided.masks.iter().rev().filter(|mask| shown.as_ref().is_none_or(|shown| shown.contains(&mask.entry_id)))
-    {
-        let whole = otherwise.get(&key(mask)).copied().unwrap_or(mask.tokens_before);
-        let more = u64::from(whole.saturating_sub(mask.tokens_after));
-        if more <= room {
-            room -= more;
-            spared.insert(key(mask));
-        }
-    }
-    spared
+    let results = shortened(planned, pruned, elided).into_iter();
+    let results = results.filter(|one| shown.as_ref().is_none_or(|shown| shown.contains(&one.key.0)));
+    let mut results: Vec<(u64, ShortenedResult)> =
+        results.rev().enumerate().map(|(age, one)| (u64::from(one.before) * (age as u64 + 1), one)).collect();
+    results.sort_by_key(|(rank, _)| *rank);
+    let mut fits = |more: u32| {
+        let fits = u64::from(more) <= room;
+        room -= if fits { u64::from(more) } else { 0 };
+        fits
+    };
+    let (whole, cut): (Vec<_>, Vec<_>) =
+        results.into_iter().partition(|(_, one)| fits(one.before.saturating_sub(one.after)));
+    roomy.whole = whole.into_iter().map(|(_, one)| one.key).collect();
+    let cut = cut.into_iter().filter(|(_, one)| fits(one.pruned.saturating_sub(one.after)));
+    roomy.cut = cut.map(|(_, one)| one.key).collect();
+    roomy
 }
 
-/// Estimated tokens that the target leaves for results.
-fn room(planned: &PlannedCompaction, elided: &ProposedElisions, plan: Option<&Plan>) -> u64 {
+/// What this compaction shows shorter by its own measure, in the order of the view: what repeats another and what a hook
+/// wrote stays as it is.
+fn shortened(planned: &PlannedCompaction, pruned: &[Elision], elided: &ProposedElisions) -> Vec<ShortenedResult> {
+    let key = |one: &Elision| (one.entry_id, one.tool_call_id.clone());
+    let of_result = |one: &&Elision| one.part == ElidedPart::Result;
+    let before = planned.loaded.elisions().iter().filter(of_result);
+    let before: HashMap<_, u32> = before.map(|one| (key(one), one.tokens_after)).collect();
+    let by_pruning: HashMap<_, &Elision> = pruned.iter().filter(of_result).map(|one| (key(one), one)).collect();
+    let masks: HashMap<_, u32> = elided.masks.iter().map(|one| (key(one), one.tokens_after)).collect();
+    let mut found: Vec<ShortenedResult> = Vec::new();
+    for item in planned.loaded.view() {
+        let ViewItem::Entry { index, .. } = item else { continue };
+        let Some(head) = planned.loaded.heads.get(index) else { continue };
+        for result in &head.shape.results {
+            let key = (head.id, result.call_id.clone());
+            let cut = by_pruning.get(&key);
+            let after = masks.get(&key).copied().or(cut.map(|cut| cut.tokens_after));
+            let Some(after) = after else { continue };
+            if cut.is_some_and(|cut| cut.kind != ElisionKind::Truncate) {
+                continue;
+            }
+            let before = before.get(&key).copied().unwrap_or(result.tokens);
+            found.push(ShortenedResult { before, pruned: cut.map_or(before, |cut| cut.tokens_after), after, key });
+        }
+    }
+    found
+}
+
+/// Estimated tokens that are left for results and for a record beside them. What no record tells may take more: nothing else
+/// says it.
+fn rooms(planned: &PlannedCompaction, elided: &ProposedElisions, plan: Option<&Plan>) -> (u64, u64) {
     let (settings, account) = (&planned.settings, &planned.state.account);
-    let target = account.estimate_of(record_aim(account, settings), settings.estimator);
+    let estimated = |aim: u64| account.estimate_of(aim, settings.estimator);
     let Some(plan) = plan else {
+        let target = estimated(results_aim(account, settings, ALONE));
         let after = u64::try_from(account.estimated()).unwrap_or(0).saturating_sub(elided.freed);
-        return target.saturating_sub(after + before_red(planned));
+        return (target.saturating_sub(after + before_red(planned)), 0);
     };
-    let left = target.saturating_sub(kept_tokens(planned, plan, elided) + RECORD_FRAME);
+    let kept = kept_tokens(planned, plan, elided) + RECORD_FRAME;
     let previous = planned.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
     let replaced = plan.tokens_to_summarize + previous;
+    let left = estimated(record_aim(account, settings)).saturating_sub(kept);
     let record = (left / 2).max(least_record(planned, replaced)).min(replaced * 4 / 5);
-    left.saturating_sub(record)
+    let target = estimated(results_aim(account, settings, BESIDE_RECORD));
+    (target.saturating_sub(kept + record), record)
 }

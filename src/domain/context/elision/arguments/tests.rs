@@ -95,9 +95,45 @@ fn many_short_strings_give_way_to_the_ends_of_their_json() {
         one.arguments
     };
     assert_eq!(shown(200)["path"], "src/lib.rs", "what tells the calls apart stays");
-    assert!(is_condensed_of(&shown(200)["edits"], &json!(edits)));
-    assert!(!is_condensed_of(&shown(200)["edits"], &json!(edits[1..])));
-    assert!(!is_condensed_of(&json!(["b"]), &json!(["b"])));
+    let same = |one: &Value, other: &Value| one == other;
+    assert!(is_condensed_of(&shown(200)["edits"], &json!(edits), same));
+    assert!(!is_condensed_of(&shown(200)["edits"], &json!(edits[1..]), same));
+    assert!(!is_condensed_of(&json!(["b"]), &json!(["b"]), same));
+    let before = json!([format!("[{{\"old\":\n{SHORTENED}c1; original_characters=32]\n\"b\"}}]")]);
+    assert!(
+        is_condensed_of(&before, &json!([{"old": "aaaaaaaaaa", "new": "b"}]), same),
+        "as earlier versions showed it"
+    );
+}
+
+#[test]
+fn a_list_keeps_the_form_of_its_items() {
+    let files: Vec<Value> =
+        (0..18).map(|n| json!({"path": format!("src/{n}.tsx"), "content": "import React;\n".repeat(80)})).collect();
+    let mut shown = call(json!({"repo": "org/app", "files": files, "rows": [[1, 2]], "message": "first"}));
+    assert!(condense(&mut shown, 200, 100));
+    let list = shown.arguments["files"].as_array().unwrap();
+    assert!(list.iter().all(|file| file["path"].is_string()), "{list:?}");
+    assert_eq!(list[0]["path"], "src/0.tsx");
+    assert!(list.len() < 5 && list[1]["path"].as_str().unwrap().starts_with(SHORTENED));
+    let shows = |one: &Value, other: &Value| {
+        one == other || {
+            let same = |key: &str| {
+                one[key] == other[key] || is_shown_of(one[key].as_str().unwrap(), other[key].as_str().unwrap())
+            };
+            same("path") && same("content")
+        }
+    };
+    assert!(is_condensed_of(&shown.arguments["files"], &json!(files), shows));
+    let mut other = files.clone();
+    other[0] = json!({"path": "src/0.tsx", "content": "else"});
+    assert!(!is_condensed_of(&shown.arguments["files"], &json!(other), shows));
+    let rows = json!((0..200).map(|n| json!([n, n])).collect::<Vec<_>>());
+    let mut shown = call(json!({"rows": rows, "tags": (0..200).map(|n| format!("tag {n}")).collect::<Vec<_>>()}));
+    assert!(condense(&mut shown, 200, 100));
+    assert!(shown.arguments["rows"].as_array().unwrap().iter().all(Value::is_array));
+    assert!(shown.arguments["tags"].as_array().unwrap().iter().all(Value::is_string));
+    assert_eq!((&shown.arguments["rows"][0], &shown.arguments["tags"][0]), (&json!([0, 0]), &json!("tag 0")));
 }
 
 #[test]
