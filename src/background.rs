@@ -5,6 +5,8 @@
 //! Where other programs fill the cores, all these threads starve behind them too, so how far they step back can be set.
 
 mod large_value;
+#[cfg(target_os = "linux")]
+mod turns;
 
 use std::cell::Cell;
 use std::panic::resume_unwind;
@@ -17,6 +19,15 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 pub use large_value::{FreeingLoad, LargeValue};
+#[cfg(target_os = "linux")]
+pub use turns::{take_short_turns, take_usual_turns};
+
+/// Only Linux has turns of a length of its own for each thread.
+#[cfg(not(target_os = "linux"))]
+pub fn take_short_turns() {}
+
+#[cfg(not(target_os = "linux"))]
+pub fn take_usual_turns() {}
 
 const NAME: &str = "contextd-background";
 const THREADS: usize = 64;
@@ -114,6 +125,7 @@ fn let_go<T: Send + 'static>(value: T) {
 #[cfg(target_os = "linux")]
 fn step_back() {
     STANDS_BACK.set(true);
+    take_usual_turns();
     let lowered = rustix::process::getpriority_process(None).and_then(|now| {
         rustix::process::setpriority_process(None, now.saturating_add(NICE.load(Ordering::Relaxed).into()))
     });

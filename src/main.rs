@@ -1,6 +1,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use contextd::background::take_short_turns;
 use contextd::cli::output::complain;
 use contextd::cli::{self, Cli};
 
@@ -12,7 +13,9 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     // The HTTP clients come without a TLS provider of their own. It fails only when one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    // A request is answered in little time: its thread need not wait for the end of another one's turn.
+    let runtime = match builder.enable_all().on_thread_start(take_short_turns).build() {
         Ok(runtime) => runtime,
         Err(error) => {
             complain(&error.to_string());

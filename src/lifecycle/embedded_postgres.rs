@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection};
 
+use crate::background::take_usual_turns;
+
 use cluster::Cluster;
 use supervisor::ServerStatus;
 
@@ -64,7 +66,11 @@ impl EmbeddedPostgres {
         // A thread of its own: the kernel ties the parent-death signal to the thread that spawned the server.
         let thread = std::thread::Builder::new()
             .name("embedded-postgres".into())
-            .spawn(move || supervisor::run(&cluster, &stopped, &watched))
+            .spawn(move || {
+                // The server would inherit the turns of a thread that answers requests.
+                take_usual_turns();
+                supervisor::run(&cluster, &stopped, &watched)
+            })
             .map_err(|error| StartError::io("the supervisor thread", error))?;
         let server = Self { options, status, stop: Some(stop), thread: Some(thread) };
         server.wait_until_ready(&log).await?;

@@ -9,8 +9,11 @@ use super::message::{Message, Role};
 /// Opens both lines.
 const MARK: &str = "[running request]";
 /// Before the copy of a request. What it says stays true when newer messages follow.
-const COPY: &str = "[running request] What follows is the user's message that the next steps go on with, once more; it is no \
-                    new request:";
+const COPY: &str = "[running request] The user's message that the next steps go on with. It stands here in place of where it was \
+                    said, and was not sent again:";
+/// The same in contexts of earlier versions.
+const FORMER_COPY: &str = "[running request] What follows is the user's message that the next steps go on with, once more; it is no \
+                           new request:";
 /// Where the first message of the conversation is the request, and stands.
 const STILL: &str = "[running request] The next steps go on with the user's request at the beginning of this conversation. \
                      This line is no new request.";
@@ -51,7 +54,7 @@ pub fn asked(text: &str) -> Option<&str> {
     if !begun.starts_with(MARK) {
         return Some(text);
     }
-    match begun.strip_prefix(COPY) {
+    match begun.strip_prefix(COPY).or_else(|| begun.strip_prefix(FORMER_COPY)) {
         Some(said) => Some(said),
         None if begun.trim_end() == STILL => None,
         None => Some(text),
@@ -82,6 +85,7 @@ mod tests {
     fn a_copy_says_what_was_asked() {
         let copy = RunningRequest::copy(Uuid::nil(), " Use port 5177.\n", 100);
         assert_eq!(asked(&copy.text).map(str::trim), Some("Use port 5177."));
+        assert_eq!(asked(&format!("{FORMER_COPY}\n\nUse port 80.")).map(str::trim), Some("Use port 80."));
         assert_eq!(asked(&RunningRequest::still(Uuid::nil()).text), None);
         assert_eq!(asked("[running request] of mine"), Some("[running request] of mine"));
     }

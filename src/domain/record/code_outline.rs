@@ -48,7 +48,9 @@ impl CodeOutline {
                 around.pop();
             }
             around.push(indents[at]);
-            (opens(at) && names(lines[at], around.len() - 1)).then(|| around.len() - 1)
+            let names_block = opens(at) && names(lines[at], around.len() - 1);
+            // What is still to be done counts more than what is there.
+            if is_open_point(lines[at]) { Some(0) } else { names_block.then(|| around.len() - 1) }
         };
         let depths = (0..lines.len()).map(depth).collect();
         Some(CodeOutline { leading: leading(lines, &indents), depths })
@@ -63,6 +65,13 @@ impl CodeOutline {
     pub fn only_begins(&self, line: usize) -> bool {
         line < self.leading
     }
+}
+
+/// Words with which editors find what is left to do.
+const OPEN_POINTS: [&str; 3] = ["TODO", "FIXME", "XXX"];
+
+fn is_open_point(line: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric()).any(|word| OPEN_POINTS.contains(&word))
 }
 
 /// Returns true if the first line of a block says more than that one begins: within another block in two words at least.
@@ -121,6 +130,12 @@ mod tests {
         assert_eq!(opening(ruby), ["module Shop"]);
         let rust = "use std::fmt;\nuse std::io;\npub fn read(path: &str) -> io::Result<()> {\n    let a = 1;\n    Ok(())\n}\nmod tests {\n    fn one() {}\n}\n";
         assert_eq!(opening(rust), ["pub fn read(path: &str) -> io::Result<()> {", "mod tests {"]);
+    }
+
+    #[test]
+    fn what_is_left_to_do_is_no_detail() {
+        let stub = "import re\nimport os\n\ndef check(page):\n    issues = []\n    # TODO: the crawler does not tell them yet\n    return issues\n\ndef main():\n    return check(1)\n";
+        assert_eq!(opening(stub), ["def check(page):", "# TODO: the crawler does not tell them yet", "def main():"]);
     }
 
     #[test]

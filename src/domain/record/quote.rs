@@ -239,14 +239,22 @@ pub fn passage(text: &str, room: PassageRoom, usual: impl Fn(&str) -> bool) -> S
 pub fn passages(texts: &[&str], room: PassageRoom, usual: impl Fn(&str) -> bool) -> Vec<String> {
     let texts: Vec<String> = texts.iter().map(|text| bounded(text)).collect();
     let mut by_text: Vec<Vec<&str>> = texts.iter().map(|text| sentences(text)).collect();
+    let mut is_cut = vec![false; texts.len()];
     if room.announces {
         // What stands in the middle heads what follows.
-        for parts in &mut by_text {
+        for (parts, is_cut) in by_text.iter_mut().zip(&mut is_cut) {
             while parts.last().is_some_and(|last| last.ends_with([':', '：'])) {
                 parts.pop();
+                *is_cut = true;
             }
         }
     }
+    let mark_cut = |(mut told, is_cut): (String, bool)| {
+        if is_cut && !told.is_empty() {
+            mark_gap(&mut told);
+        }
+        told
+    };
     let parts: Vec<&str> = by_text.iter().flatten().copied().collect();
     let repeats = repeats(&parts);
     let whole: usize = parts.iter().map(|part| size(part) + 1).sum();
@@ -254,10 +262,10 @@ pub fn passages(texts: &[&str], room: PassageRoom, usual: impl Fn(&str) -> bool)
         let told = |(text, parts): (&String, &Vec<&str>)| {
             if room.announces { parts.join(" ") } else { trimmed(text) }
         };
-        return texts.iter().zip(&by_text).map(told).collect();
+        return texts.iter().zip(&by_text).map(told).zip(is_cut).map(mark_cut).collect();
     }
     let kept = chosen(&parts, &repeats, room, usual);
-    joined(&by_text, &kept, room)
+    joined(&by_text, &kept, room).into_iter().zip(is_cut).map(mark_cut).collect()
 }
 
 /// Quarter tokens of a sentence that says something by itself: shorter ones, such as the marks of lists, may come again.

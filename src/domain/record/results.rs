@@ -160,19 +160,17 @@ impl<'a> ResultShapes<'a> {
         let text = without_what_was_given(&text, result.arguments);
         let code = exit_code(&text).or_else(|| code_of_json(result.text)).filter(|code| *code != 0);
         let head = code.map(|code| format!("exit {code}: ")).unwrap_or_default();
-        let text = if behind_header(&text).trim().is_empty() { &text } else { behind_header(&text) };
+        let text = behind_header(&text);
         let indented: Vec<&str> = looked_at_as_it_is(text).collect();
         let all: Vec<&str> = indented.iter().map(|line| line.trim()).collect();
         let body = if is_json { 0..all.len() } else { self.body(result, &all) };
         let lines = &all[body.clone()];
         if lines.is_empty() {
             let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line) && (says(line) || is_one_line(text));
-            let usual = all.iter().rev().find(tells).map(|last| usual(last, result.arguments));
-            let nothing = if text.trim().is_empty() || all.iter().all(|line| exit_line(line).is_some()) {
-                "no output"
-            } else {
-                GAP
-            };
+            // What a tool says first is what it did; behind that it says what to do with it.
+            let usual = all.iter().find(tells).map(|first| usual(first, result.arguments));
+            let nothing =
+                if all.iter().all(|line| exit_line(line).is_some() || is_tag(line)) { "no output" } else { GAP };
             return format!("{head}{}", usual.unwrap_or_else(|| nothing.to_owned()));
         }
         // What says the same each time is no loss; whatever else goes is marked.
@@ -269,10 +267,10 @@ fn is_one_line(text: &str) -> bool {
     text.trim().lines().nth(1).is_none()
 }
 
-/// Returns true if a line is nothing but the beginning or the end of an element.
+/// Returns true if a line is nothing but the beginning or the end of an element, or both.
 fn is_tag(line: &str) -> bool {
     let name = line.trim().strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
-    name.is_some_and(|name| !name.contains(['<', '>', ' ']))
+    name.is_some_and(|name| name.split("></").all(|name| !name.contains(['<', '>', ' '])))
 }
 
 /// JSON by its values, and of a very long text the beginning and the end.
@@ -474,6 +472,8 @@ struct RankedLines {
 
 /// What a line is worth that opens a block which stands in none, and in one.
 const OPENS_BLOCK: [f64; 2] = [1.2, 0.6];
+/// What another line of a program has to be spoken of to be worth anything: a single word of it stands everywhere.
+const LINE_OF_BLOCK: f64 = 0.6;
 
 impl RankedLines {
     fn of(lines: &[&str], blocks: Option<&CodeOutline>, later: impl Fn(&str) -> bool) -> RankedLines {
@@ -495,7 +495,8 @@ impl RankedLines {
                 Some(blocks) if blocks.only_begins(at) => -1.0,
                 // Every line of a program is unlike the others: what a block is called tells what it holds.
                 Some(blocks) => {
-                    spoken + blocks.opens(at).and_then(|depth| OPENS_BLOCK.get(depth)).copied().unwrap_or(0.0)
+                    let named = blocks.opens(at).and_then(|depth| OPENS_BLOCK.get(depth)).copied();
+                    named.map_or_else(|| spoken - LINE_OF_BLOCK, |named| spoken + named)
                 }
                 None => spoken + rare + named + edge,
             }

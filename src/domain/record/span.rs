@@ -216,10 +216,11 @@ impl<'a> Span<'a> {
                 }
             }
         }
-        for line in self.lines.iter().rev() {
+        for (at, line) in self.lines.iter().enumerate().rev() {
             match line {
                 Line::Block(block) => results.learn(BLOCKS, &block.command, &block.output),
-                Line::Harness { text } => results.learn(HARNESS, "", text),
+                // What is told once is no wrapper.
+                Line::Harness { text } if !self.said_again.contains(&at) => results.learn(HARNESS, "", text),
                 _ => {}
             }
         }

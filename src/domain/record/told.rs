@@ -159,8 +159,10 @@ impl Teller<'_, '_> {
     /// What a program wrote in the user's role, without what it writes each time.
     fn harness(&self, at: usize, text: &str, level: Level) -> Option<ToldLine> {
         // What it says again in the same words is told where it said it first.
-        (HARNESS[level] > 0 && !self.span.said_again.contains(&at))
-            .then(|| plain(format!("Harness: {}", self.output(at, HARNESS_TOOL, "", text, HARNESS[level]))))
+        (HARNESS[level] > 0 && !self.span.said_again.contains(&at)).then(|| {
+            let text = unwrapped(text);
+            plain(format!("Harness: {}", self.output(at, HARNESS_TOOL, "", &text, HARNESS[level])))
+        })
     }
 
     fn output(&self, at: usize, tool: &str, arguments: &str, text: &str, room: usize) -> String {
@@ -399,6 +401,22 @@ pub(super) fn users_words(text: &str, head: usize, tail: usize) -> String {
         return shortened_once(text, head, tail);
     }
     passage(text, PassageRoom { begins: true, ..PassageRoom::of(head + tail, head) }, |_| false)
+}
+
+/// A text whose sentences are not broken into lines: half of one may say the contrary.
+fn unwrapped(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for line in text.lines() {
+        let goes_on =
+            line.starts_with(char::is_lowercase) && joined.ends_with(|c: char| c.is_alphanumeric() || c == ',');
+        match (joined.is_empty(), goes_on) {
+            (true, _) => {}
+            (false, true) => joined.push(' '),
+            (false, false) => joined.push('\n'),
+        }
+        joined.push_str(line);
+    }
+    joined
 }
 
 /// A text without the lines that it quotes, where it has others: what somebody else said, or printed.

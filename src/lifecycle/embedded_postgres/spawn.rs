@@ -1,5 +1,5 @@
 //! Child processes under another identity, tied to the life of the thread that starts them.
-//! The only file with `unsafe` code: `pre_exec` has no safe form.
+//! With `unsafe` code: `pre_exec` has no safe form.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;

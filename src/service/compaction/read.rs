@@ -16,7 +16,6 @@ use anyhow::Context as _;
 use crate::domain::compaction::mask::BriefResults;
 use crate::domain::compaction::result::Reason;
 use crate::domain::hook::Event;
-use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::service::compaction::background::background;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
 use crate::service::compaction::work::CompactionWork;
@@ -28,7 +27,7 @@ use crate::store::path::{self, Segment};
 use crate::store::recalls;
 use elide::{elide, elides_only, widen};
 use outline::summary_outline;
-use spare::{roomy_results, unread_results};
+use spare::{roomy_parts, unread_results};
 
 pub(crate) use elide::ProposedElisions;
 pub(crate) use items::{ReadItems, ReplacedOriginals, ViewReading};
@@ -179,13 +178,9 @@ pub(crate) fn decide(
     read.source = read.source.map(|source| source.shortened(&read.reading.replaced));
     let elides_only = elides_only(planned, &elided);
     let plan = planned.plan.as_ref().ok().filter(|_| !elides_only);
-    let roomy = roomy_results(planned, &pruned, &elided, plan);
-    spared.extend(roomy.whole.iter().chain(&roomy.cut).cloned());
-    let stays = |one: &Elision| {
-        let is_cut = one.part == ElidedPart::Result && one.kind == ElisionKind::Truncate;
-        is_cut && roomy.whole.contains(&(one.entry_id, one.tool_call_id.clone()))
-    };
-    pruned.retain(|one| !stays(one));
+    let roomy = roomy_parts(planned, &pruned, &elided, plan);
+    spared.extend(roomy.results());
+    pruned.retain(|one| !roomy.stays(one));
     elided = elide(planned, &pruned, &spared, &brief);
     if elides_only {
         return Ok(elision_outline(planned, widen(planned, elided, largest)));

@@ -46,8 +46,13 @@ const SUMMARIES: [&str; 2] = ["state_snapshot", "conversation-summary"];
 const WRAPS: [&str; 5] = ["command-args", "user_query", "user-request", "userRequest", "user_message"];
 
 /// Lines of a harness's own before what else a text says: how each begins and ends.
-const LINES: [(&str, &str); 3] =
-    [("[Request interrupted", "]"), ("Caveat: The messages below were generated", ""), ("[trimmed", "]")];
+const LINES: [(&str, &str); 4] = [
+    ("[Request interrupted", "]"),
+    ("Caveat: The messages below were generated", ""),
+    ("[trimmed", "]"),
+    // How much smaller a picture is shown.
+    ("[Image: original ", "]"),
+];
 
 /// Heads instructions that a harness hands over, and the element that they stand in.
 pub(super) const HANDED: &str = "# AGENTS.md instructions";

@@ -40,6 +40,7 @@ fn knows_what_no_user_wrote() {
         "# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>",
         "<system-reminder>The list of tasks is empty.</system-reminder>",
         "[Request interrupted by user for tool use]",
+        "[Image: original 2938x1564, displayed at 2000x1065. Multiply coordinates by 1.47 to map to original image.]",
         "This session is being continued from a previous conversation that ran out of context. Summary: ...",
         "Notes:\n\n<context-summary>\n## Goal\n- x\n</context-summary>",
         "Base directory for this skill: /home/u/.skills/review\n\n# Review",
@@ -50,7 +51,8 @@ fn knows_what_no_user_wrote() {
         assert!(is_by_harness(&user(preamble)), "{preamble}");
         assert!(!matches!(said(preamble), UserText::Said(_)), "{preamble}");
     }
-    for spoken in ["/etc/hosts is wrong", "/review the parser", "Caveat: it is slow", "/mode", "Hi"] {
+    for spoken in ["[Image #1] why?", "/etc/hosts is wrong", "/review the parser", "Caveat: it is slow", "/mode", "Hi"]
+    {
         assert!(!is_by_harness(&user(spoken)), "{spoken}");
     }
     assert!(!is_by_harness(&Message::text(Role::Assistant, "<bash-stdout>x</bash-stdout>")));

@@ -37,7 +37,7 @@ fn what_recurs_in_all_results_is_not_told() {
     }
     assert_eq!(told(&shapes, &framed("on branch main"), 300, &[]), "on branch main");
     // Success never reads as nothing.
-    assert_eq!(told(&shapes, "Wall time: 0.9 seconds\nOutput:", 300, &[]), "Output:");
+    assert_eq!(told(&shapes, "Wall time: 0.9 seconds\nOutput:", 300, &[]), "Wall time: 0.9 seconds");
     assert_eq!(told(&shapes, "", 300, &[]), "no output");
     assert_eq!(told(&shapes, "Process exited with code 3\nwhy", 300, &[]), "exit 3: why");
 }

@@ -121,13 +121,21 @@ pub(super) fn elides_only(planned: &PlannedCompaction, elided: &ProposedElisions
                     let at_red = (red_tokens(settings) as u64).saturating_sub(before.saturating_sub(after));
                     fill_state(at_red, settings) == FillState::Green
                 }
-                _ => fill_state(after, settings) != FillState::Red,
+                _ => fill_state(after, settings) != FillState::Red && leaves_room(planned, after),
             };
             let saves = savings_pct(before, after) >= settings.min_savings_pct;
             elided.freed > 0 && enough && saves && is_worth_the_cache(planned, elided)
         }
         _ => false,
     }
+}
+
+/// Of the size at which a context is red, in per cent: what a compaction leaves is no larger where the choice is the service's,
+/// else the next one would be due at once.
+const MOST_LEFT: f64 = 90.0;
+
+fn leaves_room(planned: &PlannedCompaction, after: u64) -> bool {
+    !planned.spares_results() || after as f64 * 100.0 <= red_tokens(&planned.settings) * MOST_LEFT
 }
 
 /// Returns true if showing results shorter is worth the prompt cache that it breaks, beside a summary.

@@ -1,6 +1,6 @@
 //! Results that masking would take though there is room for them: what fits stays.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
@@ -16,6 +16,9 @@ use crate::service::compaction::read::outline::{RECORD_FRAME, before_red, kept_t
 /// Of the window, in per cent: the context that results may fill where a record stands beside them, and where none does.
 const BESIDE_RECORD: u64 = 40;
 const ALONE: u64 = 45;
+
+/// How much larger than a result what the agent wrote itself may be, and stay as long.
+const OWN_WORDS: u64 = 2;
 
 /// Results behind the agent's last answer: nobody has read them yet.
 pub(super) fn unread_results(planned: &PlannedCompaction) -> SparedResults {
@@ -34,53 +37,81 @@ pub(super) fn unread_results(planned: &PlannedCompaction) -> SparedResults {
     unread
 }
 
-/// Results that stay, though masking or pruning would have taken them.
+/// A result or the arguments of a call.
+pub(super) type PartKey = (Uuid, String, ElidedPart);
+
+pub(super) fn key(one: &Elision) -> PartKey {
+    (one.entry_id, one.tool_call_id.clone(), one.part)
+}
+
+/// Parts that stay, though masking or pruning would have taken them.
 #[derive(Debug, Default)]
-pub(super) struct RoomyResults {
+pub(super) struct RoomyParts {
     /// As they were shown before.
-    pub whole: SparedResults,
+    pub whole: HashSet<PartKey>,
     /// As pruning shows them: no marker takes their place.
-    pub cut: SparedResults,
+    pub cut: HashSet<PartKey>,
     /// What was set aside for a record beside them, in estimated tokens.
     pub record: u64,
 }
 
-/// A result that this compaction would show shorter, in estimated tokens.
-struct ShortenedResult {
-    key: (Uuid, String),
+impl RoomyParts {
+    /// The results that no marker may take.
+    pub fn results(&self) -> impl Iterator<Item = (Uuid, String)> {
+        let all = self.whole.iter().chain(&self.cut).filter(|(.., part)| *part == ElidedPart::Result);
+        all.map(|(entry_id, call_id, _)| (*entry_id, call_id.clone()))
+    }
+
+    /// Returns true if pruning may cut nothing here.
+    pub fn stays(&self, one: &Elision) -> bool {
+        one.kind == ElisionKind::Truncate && self.whole.contains(&key(one))
+    }
+}
+
+/// What this compaction would show shorter, in estimated tokens.
+struct ShortenedPart {
+    key: PartKey,
     /// As it was shown before, as pruning shows it, and as it is proposed.
     before: u32,
     pruned: u32,
     after: u32,
 }
 
-/// The results that the target has room for, beside a record with half of what is left. One that is small stays longer than
-/// one that is large: what is freed by taking it is hardly worth what it says. `plan`: the summary's, where there is to be one.
-pub(super) fn roomy_results(
+impl ShortenedPart {
+    /// What is small stays longer than what is large: what is freed by taking it is hardly worth what it says. What the agent
+    /// wrote itself stands nowhere else in its context.
+    fn rank(&self, age: usize) -> u64 {
+        let share = if self.key.2 == ElidedPart::Arguments { OWN_WORDS } else { 1 };
+        u64::from(self.before) * (age as u64 + 1) / share
+    }
+}
+
+/// The parts that the target has room for, beside a record with half of what is left. `plan`: the summary's, where there is to
+/// be one.
+pub(super) fn roomy_parts(
     planned: &PlannedCompaction,
     pruned: &[Elision],
     elided: &ProposedElisions,
     plan: Option<&Plan>,
-) -> RoomyResults {
-    let mut roomy = RoomyResults::default();
+) -> RoomyParts {
+    let mut roomy = RoomyParts::default();
     if !planned.spares_results() {
         return roomy;
     }
     let mut room;
     (room, roomy.record) = rooms(planned, elided, plan);
     let shown = plan.map(|plan| shown_entries(planned, plan));
-    let results = shortened(planned, pruned, elided).into_iter();
-    let results = results.filter(|one| shown.as_ref().is_none_or(|shown| shown.contains(&one.key.0)));
-    let mut results: Vec<(u64, ShortenedResult)> =
-        results.rev().enumerate().map(|(age, one)| (u64::from(one.before) * (age as u64 + 1), one)).collect();
-    results.sort_by_key(|(rank, _)| *rank);
+    let parts = shortened(planned, pruned, elided).into_iter();
+    let parts = parts.filter(|one| shown.as_ref().is_none_or(|shown| shown.contains(&one.key.0)));
+    let mut parts: Vec<(u64, ShortenedPart)> = parts.rev().enumerate().map(|(age, one)| (one.rank(age), one)).collect();
+    parts.sort_by_key(|(rank, _)| *rank);
     let mut fits = |more: u32| {
         let fits = u64::from(more) <= room;
         room -= if fits { u64::from(more) } else { 0 };
         fits
     };
     let (whole, cut): (Vec<_>, Vec<_>) =
-        results.into_iter().partition(|(_, one)| fits(one.before.saturating_sub(one.after)));
+        parts.into_iter().partition(|(_, one)| fits(one.before.saturating_sub(one.after)));
     roomy.whole = whole.into_iter().map(|(_, one)| one.key).collect();
     let cut = cut.into_iter().filter(|(_, one)| fits(one.pruned.saturating_sub(one.after)));
     roomy.cut = cut.map(|(_, one)| one.key).collect();
@@ -89,27 +120,27 @@ pub(super) fn roomy_results(
 
 /// What this compaction shows shorter by its own measure, in the order of the view: what repeats another and what a hook
 /// wrote stays as it is.
-fn shortened(planned: &PlannedCompaction, pruned: &[Elision], elided: &ProposedElisions) -> Vec<ShortenedResult> {
-    let key = |one: &Elision| (one.entry_id, one.tool_call_id.clone());
-    let of_result = |one: &&Elision| one.part == ElidedPart::Result;
-    let before = planned.loaded.elisions().iter().filter(of_result);
-    let before: HashMap<_, u32> = before.map(|one| (key(one), one.tokens_after)).collect();
-    let by_pruning: HashMap<_, &Elision> = pruned.iter().filter(of_result).map(|one| (key(one), one)).collect();
-    let masks: HashMap<_, u32> = elided.masks.iter().map(|one| (key(one), one.tokens_after)).collect();
-    let mut found: Vec<ShortenedResult> = Vec::new();
+fn shortened(planned: &PlannedCompaction, pruned: &[Elision], elided: &ProposedElisions) -> Vec<ShortenedPart> {
+    let before: HashMap<PartKey, u32> =
+        planned.loaded.elisions().iter().map(|one| (key(one), one.tokens_after)).collect();
+    let by_pruning: HashMap<PartKey, &Elision> = pruned.iter().map(|one| (key(one), one)).collect();
+    let masks: HashMap<PartKey, &Elision> = elided.masks.iter().map(|one| (key(one), one)).collect();
+    let mut found: Vec<ShortenedPart> = Vec::new();
     for item in planned.loaded.view() {
         let ViewItem::Entry { index, .. } = item else { continue };
         let Some(head) = planned.loaded.heads.get(index) else { continue };
-        for result in &head.shape.results {
-            let key = (head.id, result.call_id.clone());
-            let cut = by_pruning.get(&key);
-            let after = masks.get(&key).copied().or(cut.map(|cut| cut.tokens_after));
-            let Some(after) = after else { continue };
+        let calls = head.shape.calls.iter().map(|call| (&call.id, ElidedPart::Arguments));
+        let results = head.shape.results.iter().map(|result| (&result.call_id, ElidedPart::Result));
+        for (call_id, part) in calls.chain(results) {
+            let key = (head.id, call_id.clone(), part);
+            let cut = by_pruning.get(&key).copied();
+            let Some(elision) = masks.get(&key).copied().or(cut) else { continue };
             if cut.is_some_and(|cut| cut.kind != ElisionKind::Truncate) {
                 continue;
             }
-            let before = before.get(&key).copied().unwrap_or(result.tokens);
-            found.push(ShortenedResult { before, pruned: cut.map_or(before, |cut| cut.tokens_after), after, key });
+            let before = before.get(&key).copied().unwrap_or(elision.tokens_before);
+            let pruned = cut.map_or(before, |cut| cut.tokens_after);
+            found.push(ShortenedPart { before, pruned, after: elision.tokens_after, key });
         }
     }
     found
