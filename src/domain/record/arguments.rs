@@ -20,6 +20,8 @@ const MOST_LINES: usize = 2_000;
 /// Blocks of one argument that are told, and the marks between what they look for and what they put there.
 const MOST_EDITS: usize = 6;
 const MARK: &str = "<<<<<<<";
+/// Of so many lines a single one may say what they are.
+const FEW: usize = 6;
 /// Openings of the names that tools give to a text that they replace, and to the one that they put in its place.
 const REPLACED: [&str; 5] = ["old", "search", "find", "before", "original"];
 const REPLACING: [&str; 4] = ["new", "replac", "after", "updated"];
@@ -159,7 +161,7 @@ fn argument(value: &str, room: usize, among_others: bool) -> String {
     }
     // What a tool takes as JSON in a text.
     let words = ValueWords { heard: &|_| false, given: &|_| false };
-    if let Some(told) = values::data(value).and_then(|json| values::within(&json.value, room, &words)) {
+    if let Some(told) = values::parsed(value).and_then(|json| values::within(&json, room, &words)) {
         return told;
     }
     if among_others && value.contains('\n') {
@@ -299,6 +301,13 @@ pub(super) fn outline(text: &str, room: usize) -> String {
         }
         kept.push(at);
         used += cost;
+    }
+    // One line of many, that opens nothing, says nothing of them.
+    if let [only] = kept.as_slice()
+        && lines.len() > FEW
+        && opens(*only) == usize::MAX
+    {
+        return GAP.to_owned();
     }
     kept.sort_unstable();
     let mut parts = Vec::new();

@@ -18,7 +18,7 @@ use super::quote::{
     GAP, counted, density, names, prefix, shortened, size, suffix, trimmed, whole_words_before, whole_words_behind,
     words,
 };
-use super::values::{self, ValueWords};
+use super::values::{self, JsonText, ValueWords};
 use crate::domain::model::message::{ToolCall, ToolResult};
 use crate::domain::model::user_text::replies::{Reply, replies};
 
@@ -91,6 +91,17 @@ pub(super) struct ToldResult<'a> {
     pub failed: bool,
 }
 
+/// What a result says, without what its tool puts around it.
+struct ReadText<'t> {
+    lines: &'t [&'t str],
+    text: &'t str,
+    /// Where it is a program's text.
+    blocks: Option<CodeOutline>,
+    /// Where it is JSON.
+    json: Option<JsonText>,
+    failed: bool,
+}
+
 impl<'a> ResultShapes<'a> {
     /// Learns from a result of a call with these arguments. Of each tool the first [`COMPARED`] count that are shown to it.
     pub fn learn(&mut self, tool: &'a str, arguments: &str, text: &str) {
@@ -154,16 +165,17 @@ impl<'a> ResultShapes<'a> {
 
     /// What a result says, in at most so much room. `later` says whether a word was spoken of or used afterwards.
     pub fn told(&self, result: &ToldResult<'_>, later: impl Fn(&str) -> bool) -> String {
-        let text = readable(result.text);
         // What JSON says stands in its values, and a line of them is no wrapper's however it begins.
-        let is_json = result.text.contains(['{', '[']) && text != result.text;
+        let json =
+            JsonText::of(result.text).map(|json| json.with_lines(|line| !is_tag(line) && self.tells(result, line)));
+        let text = json.as_ref().map_or_else(|| readable(result.text), |json| json.around(&values::told(&json.value)));
         let text = without_what_was_given(&text, result.arguments);
         let code = exit_code(&text).or_else(|| code_of_json(result.text)).filter(|code| *code != 0);
         let head = code.map(|code| format!("exit {code}: ")).unwrap_or_default();
         let text = behind_header(&text);
         let indented: Vec<&str> = looked_at_as_it_is(text).collect();
         let all: Vec<&str> = indented.iter().map(|line| line.trim()).collect();
-        let body = if is_json { 0..all.len() } else { self.body(result, &all) };
+        let body = if json.is_some() { 0..all.len() } else { self.body(result, &all) };
         let lines = &all[body.clone()];
         if lines.is_empty() {
             let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line) && (says(line) || is_one_line(text));
@@ -179,22 +191,16 @@ impl<'a> ResultShapes<'a> {
         let behind = if all[body.end..].iter().any(is_loss) { " […]" } else { "" };
         let failed = result.failed || code.is_some();
         let blocks = if failed { None } else { blocks_of_file(&indented[body.clone()]) };
-        let told = self.told_lines(lines, blocks.as_ref(), text, result, failed, later);
+        let told = self.told_lines(result, ReadText { lines, text, blocks, json, failed }, later);
         one_gap(format!("{head}{before}{told}{behind}"))
     }
 
-    fn told_lines(
-        &self,
-        lines: &[&str],
-        blocks: Option<&CodeOutline>,
-        text: &str,
-        result: &ToldResult<'_>,
-        failed: bool,
-        later: impl Fn(&str) -> bool,
-    ) -> String {
+    fn told_lines(&self, result: &ToldResult<'_>, read: ReadText<'_>, later: impl Fn(&str) -> bool) -> String {
+        let ReadText { lines, text, blocks, json, failed } = read;
+        let blocks = blocks.as_ref();
         // Of an object's values and a table's rows each tells something by itself.
         let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
-        let data = if whole > result.room { values::data(result.text) } else { None };
+        let data = json.filter(|json| whole > result.room && json.is_data());
         let is_short = data.as_ref().is_some_and(|json| values::holds_short_values(&json.value));
         let room = if is_short { result.room.max(result.room_of_data) } else { result.room };
         if whole <= room {
@@ -376,7 +382,7 @@ fn usual(line: &str, arguments: &str) -> String {
     let told = echo.take(MOST_ECHOES).fold(line.to_owned(), |line, value| line.replace(value, GAP));
     // What it says in brackets behind that is for whoever reads it at once.
     match told.rsplit_once(" (").filter(|(before, behind)| !before.is_empty() && behind.ends_with(')')) {
-        Some((before, _)) => format!("{} {GAP}", shortened(before, 80, 0)),
+        Some((before, _)) => one_gap(format!("{} {GAP}", shortened(before, 80, 0))),
         None => shortened(&told, 80, 0),
     }
 }
@@ -461,6 +467,19 @@ fn is_numbered(line: &str) -> bool {
     LINE_NUMBER.as_ref().is_some_and(|number| number.is_match(line))
 }
 
+/// A search lists so many hits at least, each on one of so many lines at most.
+const LEAST_HITS: usize = 3;
+const LINES_OF_HIT: usize = 12;
+/// What such a line is worth beside what was spoken of.
+const HIT: f64 = 0.8;
+
+/// Returns true for a line of a list that leads somewhere: a hit of a search.
+fn is_hit(line: &str) -> bool {
+    let bare = line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | '-' | '*' | '#' | ' '));
+    let is_entry = bare.len() < line.len() || line.starts_with('[');
+    is_entry && (bare.contains("](") || bare.contains("://"))
+}
+
 /// Lines of one result, with what each is worth.
 struct RankedLines {
     shapes: Vec<String>,
@@ -468,6 +487,7 @@ struct RankedLines {
     /// Something of them was spoken of or used afterwards.
     heard: bool,
     is_code: bool,
+    are_hits: bool,
 }
 
 /// What a line is worth that opens a block which stands in none, and in one.
@@ -477,6 +497,8 @@ const LINE_OF_BLOCK: f64 = 0.6;
 
 impl RankedLines {
     fn of(lines: &[&str], blocks: Option<&CodeOutline>, later: impl Fn(&str) -> bool) -> RankedLines {
+        let hits = lines.iter().filter(|line| is_hit(line)).count();
+        let are_hits = hits >= LEAST_HITS && hits * LINES_OF_HIT >= lines.len();
         let shapes: Vec<String> = lines.iter().map(|line| shape(line)).collect();
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for shape in &shapes {
@@ -498,6 +520,9 @@ impl RankedLines {
                     let named = blocks.opens(at).and_then(|depth| OPENS_BLOCK.get(depth)).copied();
                     named.map_or_else(|| spoken - LINE_OF_BLOCK, |named| spoken + named)
                 }
+                // Of a search, what it found and where; a line of what is there stands without its beginning.
+                None if are_hits && !is_hit(line) && spoken == 0.0 => -1.0,
+                None if are_hits => spoken + if is_hit(line) { HIT } else { 0.0 },
                 None => spoken + rare + named + edge,
             }
         };
@@ -510,7 +535,7 @@ impl RankedLines {
             let best = scores[1..].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             scores[0] = scores[0].min(best - f64::EPSILON.sqrt());
         }
-        RankedLines { shapes, scores, heard, is_code: blocks.is_some() }
+        RankedLines { shapes, scores, heard, is_code: blocks.is_some(), are_hits }
     }
 
     /// The best lines in their order, with the gaps marked; of what failed the last one in any case, and one that looks like
@@ -538,7 +563,7 @@ impl RankedLines {
         for at in order {
             let cost = size(lines[at]).min(if at == 0 && lines.len() <= FEW { OPENING } else { LINE });
             let same: &mut usize = alike.entry(self.shapes[at].as_str()).or_default();
-            if *same >= ALIKE || !kept.is_empty() && used + cost > room {
+            if *same >= ALIKE && !self.are_hits || !kept.is_empty() && used + cost > room {
                 continue;
             }
             *same += 1;

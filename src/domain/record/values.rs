@@ -11,9 +11,9 @@ const DEEPEST: usize = 12;
 /// Longer texts are not read as JSON.
 const LONGEST: usize = 400_000;
 
-/// Lines among which JSON may begin, and how many times as long as what stands around it a text is at least.
+/// Lines among which JSON may begin, and bytes that may stand before and behind it.
 const MOST_BEFORE: usize = 8;
-const MOST_AROUND: usize = 5;
+const MOST_AROUND: usize = 800;
 
 /// Bytes of a text that is a name or a number rather than a passage.
 const SHORT_VALUE: usize = 60;
@@ -38,9 +38,9 @@ impl JsonText {
     /// Reads a text. `None`: it is not, or hardly, one object or list.
     pub fn of(text: &str) -> Option<JsonText> {
         let json = JsonText::found(text)?;
-        let Some(inside) = text_of_blocks(&json.value) else { return Some(json) };
+        let Some(inside) = text_of_blocks(&json.value) else { return Some(json).filter(|json| !is_empty(&json.value)) };
         // What stands in blocks may be JSON once more.
-        let within = JsonText::found(&inside)?;
+        let within = JsonText::found(&inside).filter(|json| !is_empty(&json.value))?;
         Some(JsonText {
             before: lines(&[&json.before, &within.before]),
             after: lines(&[&within.after, &json.after]),
@@ -53,17 +53,36 @@ impl JsonText {
         if let Some(value) = parsed(text) {
             return Some(JsonText { before: String::new(), value, after: String::new() });
         }
+        if let Some(inside) = quoted(text) {
+            return JsonText::found(&inside);
+        }
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).take(MOST_BEFORE);
         let start = starts.into_iter().find(|at| text[*at..].starts_with(['{', '[']))?;
-        if text.len() > LONGEST || start * MOST_AROUND > text.len() {
+        if text.len() > LONGEST || start > MOST_AROUND {
             return None;
         }
         let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
-        let value = values.next()?.ok().filter(|value| !is_empty(value))?;
-        let end = start + values.byte_offset();
-        let after = text[end..].trim();
-        let is_short = (start + text.len() - end) * MOST_AROUND <= text.len();
-        is_short.then(|| JsonText { before: text[..start].trim().to_owned(), value, after: after.to_owned() })
+        let value = values.next()?.ok()?;
+        let after = &text[start + values.byte_offset()..];
+        let stands_alone = after.is_empty() || after.starts_with(['\n', '\r']);
+        (stands_alone && after.len() <= MOST_AROUND).then(|| JsonText {
+            before: text[..start].trim().to_owned(),
+            value,
+            after: after.trim().to_owned(),
+        })
+    }
+
+    /// Without those of the lines around it that tell nothing.
+    pub fn with_lines(self, tells: impl Fn(&str) -> bool) -> JsonText {
+        let telling = |text: &str| lines(&text.lines().filter(|line| tells(line)).collect::<Vec<_>>());
+        JsonText { before: telling(&self.before), after: telling(&self.after), ..self }
+    }
+
+    /// Returns true if its values are what it says: one that is hardly more than a long text is told as that.
+    pub fn is_data(&self) -> bool {
+        let fields = self.value.as_object();
+        let longest = fields.and_then(|fields| fields.values().filter_map(Value::as_str).map(str::len).max());
+        longest.is_none_or(|longest| longest <= LONG_TEXT || longest * 5 <= self.value.to_string().len() * 4)
     }
 
     /// With what is told of the value in its place.
@@ -83,7 +102,15 @@ pub fn readable(text: &str) -> String {
         let told = told(&json.value);
         return if told.is_empty() { text.to_owned() } else { json.around(&told) };
     }
-    parsed(text).and_then(|value| text_of_blocks(&value)).unwrap_or_else(|| text.to_owned())
+    let inside = parsed(text).and_then(|value| text_of_blocks(&value)).or_else(|| quoted(text));
+    inside.unwrap_or_else(|| text.to_owned())
+}
+
+/// The text that a text of JSON is.
+fn quoted(text: &str) -> Option<String> {
+    let text = text.trim();
+    let framed = text.len() > 1 && text.len() <= LONGEST && text.starts_with('"') && text.ends_with('"');
+    if framed { serde_json::from_str(text).ok() } else { None }
 }
 
 /// What stands in blocks of text, as MCP writes results: `{"type": "text", "text": …}`, a list of them, or a result around such
@@ -99,17 +126,6 @@ fn text_of_blocks(value: &Value) -> Option<String> {
     };
     let texts: Vec<String> = blocks.iter().map(text_of).collect::<Option<_>>()?;
     (!texts.is_empty()).then(|| texts.join("\n"))
-}
-
-/// The object or list that a result's text is, where its values are what it says: one that is hardly more than a long text
-/// is told as that.
-pub fn data(text: &str) -> Option<JsonText> {
-    let json = JsonText::of(text)?;
-    let longest = |value: &Value| {
-        value.as_object().and_then(|fields| fields.values().filter_map(Value::as_str).map(str::len).max())
-    };
-    let is_text = longest(&json.value).is_some_and(|longest| longest > LONG_TEXT && longest * 5 > text.len() * 4);
-    (!is_text).then_some(json)
 }
 
 /// The object or list that a text is, where it is one.
@@ -237,7 +253,7 @@ mod tests {
             (serde_json::json!({"type": "text", "text": "{\"id\": 7}"}), true),
             (serde_json::json!({"name": "Chair", "price": 7}), true),
         ] {
-            assert_eq!(data(&value.to_string()).is_some(), is_data, "{value}");
+            assert_eq!(JsonText::of(&value.to_string()).is_some_and(|json| json.is_data()), is_data, "{value}");
         }
     }
 
@@ -256,6 +272,8 @@ mod tests {
                 "HTTP/1.1\n{\"results\": [{\"slug\": \"solassets\", \"name\": \"SolAssets\", \"score\": 0.5}]}\n200",
                 "HTTP/1.1\nresults slug solassets, name SolAssets, score 0.5\n200",
             ),
+            ("\"Below is it:\\n<data-1>\\n[{\\\"n\\\":5}]\\n</data-1>\"", "Below is it:\n<data-1>\nn 5\n</data-1>"),
+            ("\"two\\nlines\"", "two\nlines"),
             ("[INFO] start\n[WARN] late", "[INFO] start\n[WARN] late"),
             (
                 "[1] is the first note, and the rest of the text says what it is about.",

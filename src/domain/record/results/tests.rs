@@ -258,3 +258,16 @@ fn colours_are_no_words_and_a_usual_line_repeats_no_argument() {
     };
     assert_eq!(shapes.told(&result, |_| false), "File created successfully at: […]");
 }
+
+#[test]
+fn of_a_search_the_hits_are_told() {
+    let hit = |n: usize| {
+        let words = format!("Some lines of page {n} that say this and that. ").repeat(3);
+        format!(
+            "{n}. [Title {n}](https://example.org/{n}) — engine\n{words}\nMore words of it, unlike the others {n}{n}."
+        )
+    };
+    let text = format!("Search results:\n{}", (1..9).map(hit).collect::<Vec<_>>().join("\n"));
+    let told = told(&ResultShapes::default(), &text, 300, &["Title"]);
+    assert!(told.contains("[Title 1](https://example.org/1)") && !told.contains("this and that"), "{told}");
+}
