@@ -180,7 +180,9 @@ impl<'a> ResultShapes<'a> {
         if lines.is_empty() {
             let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line) && (says(line) || is_one_line(text));
             // What a tool says first is what it did; behind that it says what to do with it.
-            let usual = all.iter().find(tells).map(|first| usual(first, result.arguments));
+            let is_label = |line: &&&str| line.ends_with(':') && !line.contains(' ');
+            let first = all.iter().filter(tells).find(|line| !is_label(line)).or(all.iter().find(tells));
+            let usual = first.map(|first| usual(first, result.arguments));
             let nothing =
                 if all.iter().all(|line| exit_line(line).is_some() || is_tag(line)) { "no output" } else { GAP };
             return format!("{head}{}", usual.unwrap_or_else(|| nothing.to_owned()));

@@ -38,6 +38,18 @@ fn what_recurs_in_all_results_is_not_told() {
     assert_eq!(told(&shapes, &framed("on branch main"), 300, &[]), "on branch main");
     // Success never reads as nothing.
     assert_eq!(told(&shapes, "Wall time: 0.9 seconds\nOutput:", 300, &[]), "Wall time: 0.9 seconds");
+    let made = "OBSERVATION:\nFile created successfully at: /src/a.py\nIf asked, read it again.";
+    (0..4).for_each(|_| shapes.learn("edit", "", made));
+    let edit = ToldResult {
+        tool: "edit",
+        arguments: "",
+        text: made,
+        room: 300,
+        room_of_data: 300,
+        may_be_counted: false,
+        failed: false,
+    };
+    assert_eq!(shapes.told(&edit, |_| false), "File created successfully at: /src/a.py", "what it did comes first");
     assert_eq!(told(&shapes, "", 300, &[]), "no output");
     assert_eq!(told(&shapes, "Process exited with code 3\nwhy", 300, &[]), "exit 3: why");
 }
