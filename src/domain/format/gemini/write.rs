@@ -38,7 +38,13 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
             push(content, &mut sent, &mut notes);
         }
     }
+    let before = sent.len();
     links::drop_alone(&mut sent, &mut notes);
+    if sent.len() < before {
+        // What stood between two contents of the model is gone.
+        let left = std::mem::take(&mut sent);
+        left.into_iter().for_each(|content| push(content, &mut sent, &mut notes));
+    }
     sign::running_turn(&mut sent, &mut notes);
     if sent.first().is_some_and(|first| first.is_model) {
         notes.entry = None;
