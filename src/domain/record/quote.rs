@@ -294,8 +294,8 @@ fn bounded(text: &str) -> String {
 /// The places of the sentences that are told.
 fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: impl Fn(&str) -> bool) -> HashSet<usize> {
     let code = fenced(parts);
-    // A rule between two parts of a text says nothing.
-    let is_said = |at: &usize| !repeats.contains(at) && parts[*at].chars().any(char::is_alphanumeric);
+    // A rule between two parts of a text says nothing, nor does a number without what it numbers.
+    let is_said = |at: &usize| !repeats.contains(at) && parts[*at].chars().any(char::is_alphabetic);
     let speaks = |at: &usize| is_said(at) && !code.contains(at);
     let mut told: Vec<usize> = (0..parts.len()).filter(speaks).collect();
     if told.is_empty() {

@@ -17,6 +17,9 @@ pub const ALWAYS_WHOLE: usize = 200;
 /// An object is condensed as a whole only where it is so many times as long as each of its fields may be.
 const FIELDS_ROOM: usize = 4;
 
+/// Bytes of a marker, about, with a call's id.
+const MARKER: usize = 400;
+
 /// The field that held its ends in contexts of earlier versions.
 const WHOLE: &str = "input";
 
@@ -130,17 +133,20 @@ fn shorten_value(value: &mut Value, call_id: &str, head: usize, tail: usize) -> 
 
 fn condense_value(value: &mut Value, call_id: &str, head: usize, tail: usize) -> bool {
     let whole = match value {
-        _ if gap_in(value).is_some() => return false,
         Value::Array(_) | Value::Object(_) => value.to_string(),
         _ => return shorten_value(value, call_id, head, tail),
     };
+    let most = FIELDS_ROOM * (head + tail).max(ALWAYS_WHOLE);
+    // What is larger was not condensed: an agent may have written such a marker itself.
+    if whole.len() <= 2 * most + MARKER && gap_in(value).is_some() {
+        return false;
+    }
     let mut changed = match &mut *value {
         Value::Object(fields) => {
             fields.values_mut().filter_map(|field| condense_value(field, call_id, head, tail).then_some(())).count() > 0
         }
         _ => shorten_value(value, call_id, head, tail),
     };
-    let most = FIELDS_ROOM * (head + tail).max(ALWAYS_WHOLE);
     let marker = format!("{SHORTENED}{call_id}; original_characters={}]", whole.chars().count());
     let length = value.to_string().len();
     let shown = match value {

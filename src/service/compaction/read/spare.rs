@@ -98,8 +98,8 @@ pub(super) fn roomy_parts(
     if !planned.spares_results() {
         return roomy;
     }
-    let mut room;
-    (room, roomy.record) = rooms(planned, elided, plan);
+    let RoomForParts { parts: mut room, record, is_small } = RoomForParts::of(planned, elided, plan);
+    roomy.record = record;
     let shown = plan.map(|plan| shown_entries(planned, plan));
     let parts = shortened(planned, pruned, elided).into_iter();
     let parts = parts.filter(|one| shown.as_ref().is_none_or(|shown| shown.contains(&one.key.0)));
@@ -110,8 +110,9 @@ pub(super) fn roomy_parts(
         room -= if fits { u64::from(more) } else { 0 };
         fits
     };
-    let (whole, cut): (Vec<_>, Vec<_>) =
-        parts.into_iter().partition(|(_, one)| fits(one.before.saturating_sub(one.after)));
+    let (whole, cut): (Vec<_>, Vec<_>) = parts
+        .into_iter()
+        .partition(|(_, one)| (!is_small || one.pruned == one.before) && fits(one.before.saturating_sub(one.after)));
     roomy.whole = whole.into_iter().map(|(_, one)| one.key).collect();
     let cut = cut.into_iter().filter(|(_, one)| fits(one.pruned.saturating_sub(one.after)));
     roomy.cut = cut.map(|(_, one)| one.key).collect();
@@ -146,21 +147,34 @@ fn shortened(planned: &PlannedCompaction, pruned: &[Elision], elided: &ProposedE
     found
 }
 
-/// Estimated tokens that are left for results and for a record beside them. What no record tells may take more: nothing else
-/// says it.
-fn rooms(planned: &PlannedCompaction, elided: &ProposedElisions, plan: Option<&Plan>) -> (u64, u64) {
-    let (settings, account) = (&planned.settings, &planned.state.account);
-    let estimated = |aim: u64| account.estimate_of(aim, settings.estimator);
-    let Some(plan) = plan else {
-        let target = estimated(results_aim(account, settings, ALONE));
-        let after = u64::try_from(account.estimated()).unwrap_or(0).saturating_sub(elided.freed);
-        return (target.saturating_sub(after + before_red(planned)), 0);
-    };
-    let kept = kept_tokens(planned, plan, elided) + RECORD_FRAME;
-    let previous = planned.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
-    let replaced = plan.tokens_to_summarize + previous;
-    let left = estimated(record_aim(account, settings)).saturating_sub(kept);
-    let record = (left / 2).max(least_record(planned, replaced)).min(replaced * 4 / 5);
-    let target = estimated(results_aim(account, settings, BESIDE_RECORD));
-    (target.saturating_sub(kept + record), record)
+/// What there is room for, in estimated tokens.
+struct RoomForParts {
+    parts: u64,
+    /// For a record beside them.
+    record: u64,
+    /// The context is smaller than what is aimed at: it is compacted for what it costs, and pruning is what that is about.
+    is_small: bool,
+}
+
+impl RoomForParts {
+    /// What no record tells may take more: nothing else says it. At least a quarter of the context goes.
+    fn of(planned: &PlannedCompaction, elided: &ProposedElisions, plan: Option<&Plan>) -> RoomForParts {
+        let (settings, account) = (&planned.settings, &planned.state.account);
+        let estimated = |aim: u64| account.estimate_of(aim, settings.estimator);
+        let (least, now) = (estimated(record_aim(account, settings)), u64::try_from(account.estimated()).unwrap_or(0));
+        let share = if plan.is_some() { BESIDE_RECORD } else { ALONE };
+        let most = estimated(results_aim(account, settings, share));
+        let is_small = now <= most;
+        let target = if is_small { least } else { most.min(now - now / 4) };
+        let Some(plan) = plan else {
+            let after = now.saturating_sub(elided.freed);
+            return RoomForParts { parts: target.saturating_sub(after + before_red(planned)), record: 0, is_small };
+        };
+        let kept = kept_tokens(planned, plan, elided) + RECORD_FRAME;
+        let previous = planned.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
+        let replaced = plan.tokens_to_summarize + previous;
+        let left = least.saturating_sub(kept);
+        let record = (left / 2).max(least_record(planned, replaced)).min(replaced * 4 / 5);
+        RoomForParts { parts: target.saturating_sub(kept + record), record, is_small }
+    }
 }
