@@ -25,6 +25,8 @@ pub fn place(sent: Vec<Sent>, notes: &mut Notes<'_>) -> Vec<Sent> {
     let mut placed: Vec<Placed> = Vec::with_capacity(waiting.len());
     // Those that have not found their place yet.
     let mut run: Vec<Placed> = Vec::new();
+    // Nothing may come behind a call that the provider is still at work on.
+    let is_open = waiting.back().is_some_and(|last| last.kind == Kind::Assistant && ends_in_server_call(&last.sent));
     while let Some(message) = waiting.pop_front() {
         match message.kind {
             Kind::System => run.push(message),
@@ -48,7 +50,9 @@ pub fn place(sent: Vec<Sent>, notes: &mut Notes<'_>) -> Vec<Sent> {
         if !arrived && !waiting.is_empty() {
             continue;
         }
-        let goes_on = |message: &Placed| !waiting.is_empty() && message.instructs() && message.is_directive();
+        let takes_one = |next: &Placed| matches!(next.kind, Kind::User | Kind::EndsInServerResult);
+        let is_taken_later = !waiting.is_empty() && (!is_open || waiting.iter().any(takes_one));
+        let goes_on = |message: &Placed| is_taken_later && message.instructs() && message.is_directive();
         let (later, now): (Vec<Placed>, Vec<Placed>) = std::mem::take(&mut run).into_iter().partition(goes_on);
         placed.extend(now.into_iter().filter_map(|message| pass_on(message, is_first, notes)));
         run = later.into_iter().map(|message| moved_on(message, notes)).collect();
@@ -131,6 +135,11 @@ impl Placed {
             _ => false,
         }
     }
+}
+
+fn ends_in_server_call(message: &Sent) -> bool {
+    message.text.contains("server_tool_use")
+        && blocks_of(&message.value()).last().is_some_and(|block| block["type"] == "server_tool_use")
 }
 
 fn ends_in_server_result(message: &Value) -> bool {

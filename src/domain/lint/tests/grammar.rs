@@ -407,6 +407,17 @@ fn what_goes_between_contents_leaves_one_answer() {
     Format::OF_CONTEXTS.iter().for_each(|target| assert_eq!(faults(Format::Gemini, &items, *target), Ok(())));
 }
 
+/// Found by the random ones: a system message that goes on to a later place never stands behind a call that is open.
+#[test]
+fn nothing_goes_behind_an_open_call_of_the_providers_own() {
+    let items = [
+        r#"{"role":"system","content":"a","output_config":{"effort":"low"}}"#,
+        r#"{"role":"assistant","content":[{"type":"server_tool_use","id":"a","name":"read"}]}"#,
+    ];
+    let items = items.map(str::to_owned);
+    Format::OF_CONTEXTS.iter().for_each(|target| assert_eq!(faults(Format::Anthropic, &items, *target), Ok(())));
+}
+
 /// Found by the random ones: what is empty beside thinking leaves the thinking alone.
 #[test]
 fn what_leaves_thinking_alone_leaves_nothing() {
