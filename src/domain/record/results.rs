@@ -168,7 +168,11 @@ impl<'a> ResultShapes<'a> {
         // What JSON says stands in its values, and a line of them is no wrapper's however it begins.
         let json =
             JsonText::of(result.text).map(|json| json.with_lines(|line| !is_tag(line) && self.tells(result, line)));
-        let text = json.as_ref().map_or_else(|| readable(result.text), |json| json.around(&values::told(&json.value)));
+        let text = match &json {
+            Some(json) => json.around(&values::told(&json.value)),
+            None => values::without_json(result.text),
+        };
+        let text = within_reach(text);
         let text = without_what_was_given(&text, result.arguments);
         let code = exit_code(&text).or_else(|| code_of_json(result.text)).filter(|code| *code != 0);
         let head = code.map(|code| format!("exit {code}: ")).unwrap_or_default();
@@ -283,7 +287,10 @@ fn is_tag(line: &str) -> bool {
 
 /// JSON by its values, and of a very long text the beginning and the end.
 fn readable(text: &str) -> String {
-    let text = values::readable(text);
+    within_reach(values::readable(text))
+}
+
+fn within_reach(text: String) -> String {
     if text.len() <= 2 * REACH {
         return text;
     }

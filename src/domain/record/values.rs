@@ -102,6 +102,11 @@ pub fn readable(text: &str) -> String {
         let told = told(&json.value);
         return if told.is_empty() { text.to_owned() } else { json.around(&told) };
     }
+    without_json(text)
+}
+
+/// What a text says that holds no values: out of blocks of text, or out of a text of JSON, where it stands in such.
+pub fn without_json(text: &str) -> String {
     let inside = parsed(text).and_then(|value| text_of_blocks(&value)).or_else(|| quoted(text));
     inside.unwrap_or_else(|| text.to_owned())
 }

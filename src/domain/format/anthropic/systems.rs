@@ -138,13 +138,17 @@ impl Placed {
 }
 
 fn ends_in_server_call(message: &Sent) -> bool {
-    message.text.contains("server_tool_use")
-        && blocks_of(&message.value()).last().is_some_and(|block| block["type"] == "server_tool_use")
+    message.text.contains("server_tool_use") && last_kind(&message.value()).as_deref() == Some("server_tool_use")
 }
 
 fn ends_in_server_result(message: &Value) -> bool {
-    let last = message.get("content").and_then(Value::as_array).and_then(|blocks| blocks.last());
-    last.and_then(|block| block.get("type")?.as_str()).is_some_and(|kind| kind.ends_with("_tool_result"))
+    last_kind(message).is_some_and(|kind| kind.ends_with("_tool_result"))
+}
+
+/// The type of a message's last block.
+fn last_kind(message: &Value) -> Option<String> {
+    let last = message.get("content")?.as_array()?.last()?;
+    Some(last.get("type")?.as_str()?.to_owned())
 }
 
 /// A run of system messages as one. Each of them has a note: none goes as it came, the first neither.

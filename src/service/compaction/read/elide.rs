@@ -166,10 +166,16 @@ pub(super) fn unchanged_by(planned: &PlannedCompaction, merged: &[Elision]) -> u
     unchanged_tokens(&loaded.heads, &loaded.view(), stays)
 }
 
+/// A result or the arguments of a call.
+pub(super) type PartKey = (Uuid, String, ElidedPart);
+
+pub(super) fn key(one: &Elision) -> PartKey {
+    (one.entry_id, one.tool_call_id.clone(), one.part)
+}
+
 /// Entries that are shown otherwise than before.
 pub(super) fn changed_entries(merged: &[Elision], before: &[Elision]) -> HashSet<Uuid> {
-    let key = |one: &Elision| (one.entry_id, one.tool_call_id.clone(), one.part);
-    let known: HashMap<_, &Elision> = before.iter().map(|one| (key(one), one)).collect();
+    let known: HashMap<PartKey, &Elision> = before.iter().map(|one| (key(one), one)).collect();
     let changed = merged.iter().filter(|one| known.get(&key(one)).is_none_or(|old| *old != *one));
     changed.map(|one| one.entry_id).collect()
 }

@@ -10,7 +10,7 @@ use crate::domain::compaction::strategy::{record_aim, results_aim};
 use crate::domain::context::view::ViewItem;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::service::compaction::plan::PlannedCompaction;
-use crate::service::compaction::read::elide::ProposedElisions;
+use crate::service::compaction::read::elide::{PartKey, ProposedElisions, key};
 use crate::service::compaction::read::outline::{RECORD_FRAME, before_red, kept_tokens, least_record, shown_entries};
 
 /// Of the window, in per cent: the context that results may fill where a record stands beside them, and where none does.
@@ -37,20 +37,13 @@ pub(super) fn unread_results(planned: &PlannedCompaction) -> SparedResults {
     unread
 }
 
-/// A result or the arguments of a call.
-pub(super) type PartKey = (Uuid, String, ElidedPart);
-
-pub(super) fn key(one: &Elision) -> PartKey {
-    (one.entry_id, one.tool_call_id.clone(), one.part)
-}
-
 /// Parts that stay, though masking or pruning would have taken them.
 #[derive(Debug, Default)]
 pub(super) struct RoomyParts {
     /// As they were shown before.
-    pub whole: HashSet<PartKey>,
+    whole: HashSet<PartKey>,
     /// As pruning shows them: no marker takes their place.
-    pub cut: HashSet<PartKey>,
+    cut: HashSet<PartKey>,
     /// What was set aside for a record beside them, in estimated tokens.
     pub record: u64,
 }
