@@ -22,6 +22,7 @@ mod said;
 mod speaker;
 mod speech;
 mod splice;
+mod stream_opening;
 mod target;
 mod trail;
 mod trails;

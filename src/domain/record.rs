@@ -31,7 +31,7 @@ mod span;
 mod spoken;
 mod tasks;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod text_results;
 mod told;
 mod usual;
@@ -145,11 +145,23 @@ fn fitted(room: u64, count: impl Fn(&str) -> u64, compose: impl Fn(usize) -> Str
     let mut told = text.strip_prefix(opening).unwrap_or_default().trim_start().to_owned();
     while count(&text) > room && !text.is_empty() {
         let shorter = (quote::size(&told) * 9 / 10).saturating_sub(8);
-        let (head, tail) = (quote::prefix(&told, shorter / 3), quote::suffix(&told, shorter - shorter / 3));
+        let (head, tail) =
+            (quote::prefix(&told, shorter / 3), from_whole_line(quote::suffix(&told, shorter - shorter / 3)));
         told = format!("{}\n{}\n{}", head.trim_end(), quote::GAP, tail.trim_start());
         text = if shorter == 0 { String::new() } else { format!("{opening}\n\n{told}").trim_start().to_owned() };
     }
     text
+}
+
+/// The end of a record from the first line on that says who speaks, or what was called: what stands before it would read as
+/// the words of somebody else. All of it where there is none.
+fn from_whole_line(tail: &str) -> &str {
+    let says_who = |line: &str| {
+        let number = line.strip_prefix('u').or_else(|| line.strip_prefix("- #")).unwrap_or_default();
+        number.starts_with(|c: char| c.is_ascii_digit()) || line.starts_with("Agent: ") || line.starts_with("Harness: ")
+    };
+    let lines = tail.match_indices('\n').map(|(at, _)| &tail[at + 1..]);
+    lines.into_iter().find(|rest| says_who(rest)).unwrap_or(tail)
 }
 
 /// The agent's list of tasks, unless a newer one stands in what is kept.

@@ -1,11 +1,14 @@
 //! A provider's answer on its way to the client.
 
+use std::time::Duration;
+
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::future::ready;
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt, TryStreamExt};
+use tokio::time::timeout;
 
 use crate::domain::tokens::overflow::{error_text, is_context_overflow};
 use crate::proxy::asked::answers::OwnAnswer;
@@ -13,10 +16,13 @@ use crate::proxy::asked::rewrite::{Report, Rewriter};
 use crate::proxy::bypass::BypassReason;
 use crate::proxy::headers::{self, BYPASS, COMPACTION, SESSION, STATE, TOKENS};
 use crate::proxy::keeper::{Keeper, Kept};
-use crate::proxy::usage::UsageReader;
+use crate::proxy::stream_opening::StreamOpening;
+use crate::proxy::usage::{UsageReader, is_stream};
 
-/// How much of an error's body is read, bytes.
+/// How much of an error's body is read, bytes, and of a stream's beginning.
 const MAX_ERROR: usize = 64 << 10;
+/// How long the beginning of a stream is held back.
+const LONGEST_HELD: Duration = Duration::from_secs(2);
 
 /// An answer, of which nothing is lost by looking at its beginning.
 pub struct Answer {
@@ -60,6 +66,9 @@ impl Answer {
 
     /// The provider's words, where they say that the request is longer than the model's window.
     pub async fn overflow(&mut self) -> Option<String> {
+        if self.is_read() && is_stream(self.content_type()) {
+            return self.overflow_in_stream().await;
+        }
         if !matches!(self.status.as_u16(), 400 | 413 | 422) {
             return None;
         }
@@ -72,6 +81,22 @@ impl Answer {
         }
         let text = error_text(self.status.as_u16(), &body);
         is_context_overflow(&text).then_some(text)
+    }
+
+    /// The same of a stream, which may begin before the provider has looked at the request. Events that say no more than that
+    /// are held back for a moment: until another one comes.
+    async fn overflow_in_stream(&mut self) -> Option<String> {
+        let mut opening = StreamOpening::default();
+        let held = async {
+            while opening.goes_on()
+                && let Some(bytes) = self.rest.next().await
+            {
+                opening.push(bytes.as_deref().unwrap_or_default());
+                self.seen.push(bytes);
+            }
+        };
+        _ = timeout(LONGEST_HELD, held).await;
+        opening.error.filter(|text| is_context_overflow(text))
     }
 
     /// Says in the headers why the request went on as it came.

@@ -32,12 +32,20 @@ struct Part {
     usage: Option<Value>,
 }
 
+/// Returns true if an answer of this type is a stream of events.
+pub fn is_stream(content_type: &str) -> bool {
+    essence(content_type).eq_ignore_ascii_case("text/event-stream")
+}
+
+fn essence(content_type: &str) -> &str {
+    content_type.split(';').next().unwrap_or_default().trim()
+}
+
 impl UsageReader {
     /// `None`: answers of this type report none.
     pub fn of(content_type: &str) -> Option<UsageReader> {
-        let essence = content_type.split(';').next().unwrap_or_default().trim();
-        let is_stream = essence.eq_ignore_ascii_case("text/event-stream");
-        if !is_stream && !essence.eq_ignore_ascii_case("application/json") {
+        let is_stream = is_stream(content_type);
+        if !is_stream && !essence(content_type).eq_ignore_ascii_case("application/json") {
             return None;
         }
         Some(UsageReader { is_stream, pending: Vec::new(), is_too_long: false, found: Map::new(), is_whole: false })

@@ -15,6 +15,7 @@ use super::query::{Asked, given, list_page, parsed};
 use super::state::Ui;
 use super::viewer::Viewer;
 use super::visible::{line, name};
+use super::words;
 use crate::domain::model::metadata::MetadataValue;
 use crate::domain::tokens::accounting::FillState;
 use crate::service::sessions::find::SessionOrder;
@@ -154,7 +155,7 @@ fn row(line: &SessionLine) -> Markup {
             td.wide.aside { @if let Some(id) = &line.external_id { (name(id)) } }
             td {
                 (badge(state))
-                @if snapshot.anti_thrash.tripped { " " span.badge.fair title="Compactions saved too little: no more of them until the context has grown" { "◆ guard" } }
+                @if snapshot.anti_thrash.tripped { " " span.badge.fair title=(words::guard(snapshot.anti_thrash.tripped_by)) { "◆ guard" } }
             }
             td { (fill_bar(snapshot.tokens.try_into().unwrap_or(i64::MAX), i64::from(snapshot.window), state)) }
             td.num { (count(line.entry_count)) }

@@ -1,6 +1,7 @@
 //! What people are told in place of the service's own words.
 
 use crate::domain::compaction::result::Reason;
+use crate::domain::model::anti_thrash::TrippedBy;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::Source;
 use crate::service::compaction::{Status, Trigger};
@@ -20,6 +21,17 @@ pub fn measured(source: Source) -> &'static str {
             "Tokens are estimated, by the provider's measure where one is known."
         }
         Source::Usage => "Tokens are estimated part by part and brought to the total that the provider reported.",
+    }
+}
+
+/// Why the guard holds compactions back.
+pub fn guard(tripped_by: Option<TrippedBy>) -> &'static str {
+    match tripped_by {
+        Some(TrippedBy::Cost) => "Compactions cost more than they bring: no more of them until the context has grown",
+        Some(TrippedBy::Both) => {
+            "Compactions saved too little or cost more than they bring: no more of them until the context has grown"
+        }
+        Some(TrippedBy::Savings) | None => "Compactions saved too little: no more of them until the context has grown",
     }
 }
 

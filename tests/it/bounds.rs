@@ -5,7 +5,7 @@ use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::PgPool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -61,6 +61,53 @@ async fn half_a_request_is_not_waited_for() {
     for (status, answer) in ends {
         assert_eq!(answer.split(' ').nth(1).unwrap_or_default(), status, "{answer}");
     }
+}
+
+/// The HTTP library answers by itself what it can't read. The service sees nothing of that, so that neither its headers
+/// nor its log can have a part in it; docs/OPERATING.md tells operators so.
+#[tokio::test]
+async fn what_is_not_http_is_answered_without_the_service() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let app = App::logging(&[], log.reopen().unwrap());
+    let asked = |fillers: usize, last: &str| {
+        format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n{}{last}\r\n", "filler: x\r\n".repeat(fillers))
+    };
+    let cases = [
+        ("400", "GE\"T /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned()),
+        ("400", "GET /healthz HTTP/3.9\r\nhost: localhost\r\n\r\n".to_owned()),
+        ("400", "GET /healthz HTTP/1.1\r\nhost localhost\r\n\r\n".to_owned()),
+        ("431", asked(100, "")),
+        ("431", format!("GET /healthz HTTP/1.1\r\nfiller: {}", "x".repeat(70_000))),
+        ("414", format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(65_534))),
+    ];
+    for (status, request) in cases {
+        let begins = request.get(..40).unwrap_or(&request);
+        // An address beyond its bound is hardly shorter than all headers may be, and may meet that bound first where it
+        // comes in pieces.
+        let answer = eventually(&format!("{status} to {begins:?}"), async || {
+            let answer = until_closed(sending(&app, &request).await).await;
+            let met_the_other = status == "414" && answer.starts_with("HTTP/1.1 431 ");
+            (!met_the_other).then_some(answer)
+        })
+        .await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{begins:?}: {answer}");
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert_eq!(body, "", "{begins:?}: {answer}");
+        let head = head.to_ascii_lowercase();
+        for header in ["content-type", "x-content-type-options", "x-request-id"] {
+            assert!(!head.contains(&format!("\r\n{header}:")), "{begins:?}: {answer}");
+        }
+    }
+    // With as many headers as there may be it is the service that answers.
+    let read = until_closed(sending(&app, &asked(98, "connection: close\r\n")).await).await;
+    assert!(read.starts_with("HTTP/1.1 200 ") && read.contains("\r\nx-content-type-options: nosniff\r\n"), "{read}");
+    let told = || {
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|line| line["message"] == "request").map(|line| line["status"].clone()).collect::<Vec<_>>()
+    };
+    until("what could be read is in the log", async || !told().is_empty()).await;
+    assert_eq!(told(), [json!(200)]);
 }
 
 #[tokio::test]

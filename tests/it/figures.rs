@@ -161,6 +161,13 @@ async fn stats(app: &App) -> Value {
     app.get("/v1/stats").await.expect(200)
 }
 
+/// What the command line prints.
+fn printed(app: &App, args: &[&str]) -> String {
+    let done = Command::new(env!("CARGO_BIN_EXE_contextd")).args(args).args(["--url", &app.url("")]).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
 async fn scrape(app: &App) -> Scrape {
     Scrape::read(&app.get("/metrics").await.text)
 }
@@ -244,15 +251,9 @@ async fn all_figures_agree_whatever_fails() {
         assert!(page.contains(&format!("{name}-model")), "{name}: {page}");
         assert!(page.contains(&format!(">{}<", sums[0])), "{name} {sums:?}: {page}");
     }
-    let shown = |args: &[&str]| {
-        let done =
-            Command::new(env!("CARGO_BIN_EXE_contextd")).args(args).args(["--url", &app.url("")]).output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8(done.stdout).unwrap()
-    };
-    let json: Value = serde_json::from_str(&shown(&["stats", "--json"])).unwrap();
+    let json: Value = serde_json::from_str(&printed(&app, &["stats", "--json"])).unwrap();
     assert_eq!(of_stats(&json), rows, "contextd stats --json");
-    let text = shown(&["stats"]);
+    let text = printed(&app, &["stats"]);
     assert!(text.contains(&format!("${:.4}", total(&rows)[6] as f64 / 1e9)), "{text}");
 
     // Erased by session; the days stay.
@@ -274,6 +275,44 @@ async fn all_figures_agree_whatever_fails() {
     let after = stats(&app).await;
     assert_eq!(of_stats(&after), rows, "stats of a period do not shrink");
     assert_eq!(nanos(after["savings"]["cost_usd"].as_f64().unwrap()), total(&rows)[6]);
+}
+
+/// What the sessions' prompt caches lost is what their compactions say of it, added up.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_prompt_caches_lost_adds_up() {
+    let upstream = PlayedUpstream::start(Behaviour::good()).await;
+    let lines = "kind = \"openai\"\nmodel = \"played\"\nprice_input_per_mtok = 20.0\nprice_output_per_mtok = 80.0";
+    let (app, _file) = crate::drill_model_faults::instance(&[("default", &upstream, lines)]);
+    // Nobody has said what a token of the last one's model costs.
+    for (model, count, strategy) in
+        [("played", 20, "summarize"), ("played", 30, "llm_summarize"), ("nobody-knows", 20, "summarize")]
+    {
+        let session = app.session(json!({"settings": by_hand(), "model": model})).await;
+        app.append(&session, "openai_chat", json!(turns(0..count, 120))).await;
+        let done = compact(&app, &session, json!({"strategy": strategy})).await;
+        assert_eq!(done["status"], "succeeded", "{done}");
+    }
+    let compactions = all(&app, "/v1/compactions").await;
+    let lost: Vec<f64> = compactions.iter().filter_map(|one| one["result"]["net"]["cache_cost_usd"].as_f64()).collect();
+    assert!(lost.len() == 2 && lost.iter().all(|usd| *usd > 0.0), "{lost:?}");
+    let sum: f64 = lost.iter().sum();
+    // Between these the page and the command line write it alike.
+    assert!((0.001..1.0).contains(&sum), "{lost:?}");
+    let written = format!("${sum:.4}");
+
+    let told = stats(&app).await;
+    assert_eq!(nanos(told["savings"]["cache_cost_usd"].as_f64().unwrap()), nanos(sum), "{told}");
+    let series = told["series"].as_array().unwrap().iter();
+    let series: f64 = series.map(|one| one["cache_cost_usd"].as_f64().unwrap()).sum();
+    assert_eq!(nanos(series), nanos(sum), "{told}");
+    let page = app.get("/ui?hours=24").await.text;
+    assert!(page.contains(&format!("prompt caches lost {written} besides")), "{written}: {page}");
+    // All of it is of the last hour, which is one row of the table.
+    assert!(page.contains(&format!(">{written}<")), "{written}: {page}");
+    let json: Value = serde_json::from_str(&printed(&app, &["stats", "--json"])).unwrap();
+    assert_eq!(nanos(json["savings"]["cache_cost_usd"].as_f64().unwrap()), nanos(sum), "{json}");
+    let text = printed(&app, &["stats"]);
+    assert!(text.contains(&format!("prompt caches lost {written},")), "{written}: {text}");
 }
 
 /// Written and waiting: neither running as others are, nor ended.

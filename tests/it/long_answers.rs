@@ -36,6 +36,24 @@ async fn fits(app: &App, session: &str, format: &str) -> Value {
     shown
 }
 
+/// Whatever the session's strategy is: whoever asks for a compaction gets what a rebuild would give.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compaction_that_is_asked_for_fits_under_every_strategy() {
+    let app = App::shared();
+    for strategy in ["auto", "mask", "prune", "summarize", "truncate", "sliding", "smart"] {
+        let mut settings = settings();
+        settings["strategy"] = json!(strategy);
+        let session = app.session(json!({"settings": settings, "model": "claude-sonnet-4-5"})).await;
+        let items = json!([{"role": "user", "content": ASKED}, {"role": "assistant", "content": long(2_500)}]);
+        app.append(&session, "openai_chat", items).await;
+        let done = compact(app, &session, json!({})).await;
+        assert_eq!(done["status"], "succeeded", "{strategy}: {done}");
+        let left = snapshot(app, &session).await["tokens"].as_u64().unwrap();
+        assert!(left <= WINDOW, "{strategy}: {left}");
+        fits(app, &session, "openai_chat").await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_alone_overfills_the_window_is_cut_and_says_so() {
     let app = App::shared();

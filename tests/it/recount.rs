@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use contextd::domain::compaction::excess::ExcessReason;
 use contextd::domain::model::format::Format;
 use contextd::service::compaction::{Committed, CompactRequest, Compaction, Status, Trigger};
@@ -161,6 +163,41 @@ async fn what_died_ends_the_flag() {
     assert!(!stage.snapshot().await.recounting);
     assert_eq!(stage.service.end_dead_recounts().await.unwrap(), 0);
     stage.append(items(0..1)).await;
+}
+
+/// A message with a picture of this size, of which there is no more than its head.
+fn picture(width: u32, height: u32) -> Value {
+    let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
+    let png = [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], &size, &[8, 6, 0, 0, 0]].concat();
+    let url = format!("data:image/png;base64,{}", BASE64_STANDARD.encode(png));
+    json!({"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]})
+}
+
+/// What the format says of pictures is no other count than what was appended had: the model's way goes before it.
+#[tokio::test(flavor = "multi_thread")]
+async fn pictures_are_counted_again_as_the_model_counts_them() {
+    let stage = Stage::set(json!({"enabled": false})).await;
+    let looked_at = async |model: &str, estimator: &str| {
+        let settings = json!({"enabled": false, "estimator": estimator}).as_object().unwrap().clone();
+        let new = NewSession { settings, model: Some(model.to_owned()), ..NewSession::default() };
+        let session = stage.service.create_session(stage.tenant, new).await.unwrap().id;
+        let items = chat(vec![picture(3_840, 2_160), assistant("A board with four columns.")]);
+        stage.service.append(stage.tenant, session, items).await.unwrap();
+        session
+    };
+    // Chat's own way would make 1,105 of it.
+    for (model, of_picture) in [("claude-opus-4-8", 4_784), ("claude-sonnet-4-6", 1_560)] {
+        let (again, fresh) = (looked_at(model, "o200k").await, looked_at(model, "cl100k").await);
+        let settings = json!({"estimator": "cl100k"}).as_object().cloned();
+        let patch = SessionPatch { settings, ..SessionPatch::default() };
+        let patched = stage.service.patch_session(stage.tenant, again, patch).await.unwrap();
+        assert!(patched.snapshot.recounting);
+        work_off(&stage).await;
+        let counted = tokens(&stage, again).await;
+        // Four are the message's.
+        assert_eq!(counted[0].1, of_picture + 4, "{model}");
+        assert_eq!(counted, tokens(&stage, fresh).await, "{model}");
+    }
 }
 
 const WINDOW: u32 = 4_000;

@@ -68,6 +68,31 @@ async fn every_provider_names_its_window_in_its_own_words() {
     assert_eq!(answer["snapshot"]["window"], 10_000, "a setting is never replaced upwards");
 }
 
+/// Under a guess, or a table's figure for a server that has been given less, nothing would be left out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_that_names_no_window_is_relieved_too() {
+    let app = App::shared();
+    for model in ["nobody-knows", "claude-sonnet-4-5"] {
+        for error in [
+            "tokens to keep from the initial prompt is greater than the context length",
+            "Your input exceeds the context window of this model. Please adjust your input and try again.",
+            "prompt is too long",
+        ] {
+            let session = app.session(json!({"model": model})).await;
+            app.append(&session, "openai_chat", json!(turns(0..40, 120))).await;
+            let before = snapshot(app, &session).await["tokens"].as_u64().unwrap();
+            let answer = refused(app, &session, error).await;
+            assert_eq!(answer["overflow"]["retry"], true, "{answer}");
+            let done = ended(app, &answer["overflow"]["compaction_id"]).await;
+            assert_eq!(done["status"], "succeeded", "{model}: {error}: {done}");
+            let now = snapshot(app, &session).await;
+            assert_eq!(now["window_source"], "refusal", "{now}");
+            assert!(now["window"].as_u64().unwrap() <= before, "{before}: {now}");
+            assert!(now["tokens"].as_u64().unwrap() * 2 <= before, "{before}: {now}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_compaction_can_relieve_is_said() {
     let app = App::shared();

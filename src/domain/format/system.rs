@@ -65,12 +65,15 @@ pub fn converted(system: &Value, target: Format) -> Option<Value> {
 /// Returns true if a system prompt has the form that this format gives it.
 fn is_own(system: &Value, format: Format) -> bool {
     let is_text = |block: &Value| block["type"] == "text" && block["text"].is_string();
+    // Anthropic refuses a block without a word.
+    let says = |text: &Value| text.as_str().is_some_and(|text| !text.trim().is_empty());
     match (system, format) {
         (Value::Null, _) => true,
         (Value::Object(fields), Format::Gemini) => fields.get("parts").is_some_and(Value::is_array),
         (_, Format::Gemini) => false,
+        (text @ Value::String(_), Format::Anthropic) => says(text),
         (Value::String(_), _) => true,
-        (Value::Array(blocks), Format::Anthropic) => blocks.iter().all(is_text),
+        (Value::Array(blocks), Format::Anthropic) => blocks.iter().all(|block| is_text(block) && says(&block["text"])),
         (Value::Array(blocks), Format::OpenaiChat) => {
             blocks.iter().all(|block| is_text(block) && block.as_object().is_some_and(|fields| fields.len() == 2))
         }
@@ -152,6 +155,20 @@ mod tests {
             assert_eq!(handed(&system, Format::OpenaiChat), json!("a"));
             assert_eq!(handed(&system, Format::OpenaiResponses), json!("a"));
             assert_eq!(handed(&system, Format::Gemini), json!({"parts": [{"text": "a"}]}));
+        }
+    }
+
+    #[test]
+    fn blocks_that_say_nothing_go_out_nowhere() {
+        let mark = json!({"type": "ephemeral"});
+        let said = json!({"type": "text", "text": "Be brief.", "cache_control": mark});
+        for empty in ["", " \n"] {
+            let nothing = json!({"type": "text", "text": empty});
+            assert_eq!(handed(&json!([nothing, said]), Format::Anthropic), json!([said]));
+            assert_eq!(handed(&json!([said, nothing, nothing]), Format::Anthropic), json!([said]));
+            for system in [json!([nothing]), json!(empty), json!({"parts": [{"text": empty}]})] {
+                assert_eq!(handed(&system, Format::Anthropic), Value::Null, "{system}");
+            }
         }
     }
 

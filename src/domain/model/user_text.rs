@@ -40,20 +40,19 @@ pub fn of(messages: &[Message]) -> Vec<UserText> {
 }
 
 /// Tells the messages of a span apart one by one, oldest first.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct UserTextClassifier {
-    answered: bool,
+    /// The agent has spoken.
+    pub answered: bool,
+    /// It has called a tool: results have a role of their own.
+    pub calls_tools: bool,
 }
 
 impl UserTextClassifier {
-    /// For messages that stand behind others: `answered` says that the agent is among those.
-    pub fn behind(answered: bool) -> UserTextClassifier {
-        UserTextClassifier { answered }
-    }
-
     pub fn classify(&mut self, message: &Message) -> UserText {
         self.answered |= message.role == Role::Assistant;
-        if message.role == Role::User { judge(message, self.answered) } else { UserText::Other }
+        self.calls_tools |= message.tool_calls().next().is_some();
+        if message.role == Role::User { judge(message, *self) } else { UserText::Other }
     }
 }
 
@@ -69,13 +68,15 @@ pub fn is_by_harness(message: &Message) -> bool {
         return true;
     }
     let says = texts(message).any(|text| !text.trim().is_empty());
-    says && !matches!(judge(message, false), UserText::Said(_))
+    says && !matches!(judge(message, UserTextClassifier::default()), UserText::Said(_))
 }
 
 /// Returns true if a message in a user's role is a summary of what came before, a harness's or this service's.
 pub fn sums_up(message: &Message) -> bool {
     let is_summary = |text: &str| {
-        is_framed(text) || harness::is_summary_element(text) || matches!(tell(text, false), UserText::Continued(_))
+        is_framed(text)
+            || harness::is_summary_element(text)
+            || matches!(tell(text, UserTextClassifier::default()), UserText::Continued(_))
     };
     message.role == Role::User && texts(message).any(is_summary)
 }
@@ -91,7 +92,7 @@ pub fn parts(message: Message) -> Vec<Message> {
     if message.role != Role::User || texts(&message).nth(1).is_none() {
         return vec![message];
     }
-    let mut telling = TellingMessage::of(&message, false);
+    let mut telling = TellingMessage::of(&message, UserTextClassifier::default());
     let Message { role, content, stop, opaque } = message;
     let mut parts: Vec<(Option<std::mem::Discriminant<UserText>>, Vec<Block>)> = vec![(None, Vec::new())];
     for block in content {
@@ -120,8 +121,8 @@ pub fn texts(message: &Message) -> impl Iterator<Item = &str> {
 }
 
 /// What the blocks of a message say together: the user's words where there are any, else what stands there.
-fn judge(message: &Message, answered: bool) -> UserText {
-    let mut telling = TellingMessage::of(message, answered);
+fn judge(message: &Message, behind: UserTextClassifier) -> UserText {
+    let mut telling = TellingMessage::of(message, behind);
     texts(message).map(|text| telling.tell(text)).fold(UserText::Other, UserText::with)
 }
 
@@ -149,7 +150,7 @@ impl UserText {
 
 /// Tells the texts of a message apart, in order.
 struct TellingMessage {
-    answered: bool,
+    behind: UserTextClassifier,
     /// A harness writes such messages around the user's words.
     is_frame: bool,
     /// The last text was the head of a result alone.
@@ -157,25 +158,25 @@ struct TellingMessage {
 }
 
 impl TellingMessage {
-    fn of(message: &Message, answered: bool) -> TellingMessage {
-        TellingMessage { answered, is_frame: call_replies::is_frame(texts(message)), is_behind_head: false }
+    fn of(message: &Message, behind: UserTextClassifier) -> TellingMessage {
+        TellingMessage { behind, is_frame: call_replies::is_frame(texts(message)), is_behind_head: false }
     }
 
     fn tell(&mut self, text: &str) -> UserText {
         if !self.is_frame {
-            return tell(text, self.answered);
+            return tell(text, self.behind);
         }
         let head = TextResult::of(text);
         let is_behind_head = std::mem::replace(&mut self.is_behind_head, head.is_some_and(|head| head.text.is_empty()));
         match call_replies::users_part(text) {
-            Some((said, _)) => tell(&said, self.answered),
+            Some((said, _)) => tell(&said, self.behind),
             None if head.is_some() || is_behind_head => UserText::Output(text.trim().to_owned()),
-            None => tell(text, self.answered),
+            None => tell(text, self.behind),
         }
     }
 }
 
-fn tell(text: &str, answered: bool) -> UserText {
+fn tell(text: &str, behind: UserTextClassifier) -> UserText {
     if is_framed(text) || asks_for_chapters(text) {
         return UserText::Other;
     }
@@ -197,7 +198,8 @@ fn tell(text: &str, answered: bool) -> UserText {
         return UserText::Other;
     }
     // The task itself may end with a prompt too.
-    if harness::is_output(said) || answered && ends_at_prompt(said) {
+    let acts_by_words = behind.answered && !behind.calls_tools;
+    if harness::is_output(said, acts_by_words) || behind.answered && ends_at_prompt(said) {
         return UserText::Output(said.to_owned());
     }
     UserText::Said(said.to_owned())

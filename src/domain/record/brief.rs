@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::ending::CallEnd;
 use super::ending::shown::ShownText;
 use super::quote::{GAP, shortened};
+use super::results::behind_header;
 use super::told::mark;
 use super::values::{parsed, told};
 
@@ -53,7 +54,7 @@ fn by_itself(tool: &str, text: &str) -> Option<String> {
 /// The first line of what failed and the last, of data those of its texts: what went wrong stands at either end.
 fn failure(text: &str) -> String {
     let told = parsed(text).map(by_texts);
-    let lines = lines_of(told.as_deref().unwrap_or(text));
+    let lines = lines_of(told.as_deref().unwrap_or_else(|| behind_header(text)));
     match lines.as_slice() {
         [first, .., last] if lines.len() > FEW => {
             format!("{} {GAP} {}", shortened(first, LONGEST_LINE, 0), shortened(last, LONGEST_LINE, 0))

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::quote::GAP;
+
 /// The fewest messages of the user's that may have a frame in common.
 const FRAMED: usize = 5;
 /// The least length of a line that counts as one of a frame: short answers are alike without one.
@@ -22,7 +24,18 @@ pub(super) fn drop_frames(mut messages: Vec<&mut String>) {
     }
     let frame = |line: &str| counts.get(line.trim()).is_some_and(|count| *count >= 4 && *count * 2 >= all);
     for text in &mut messages {
-        let kept: Vec<&str> = text.lines().filter(|line| !frame(line)).collect();
+        let mut kept: Vec<&str> = Vec::new();
+        for line in text.lines() {
+            // What goes from between other lines is marked; what stands around them all is the frame.
+            match (frame(line), kept.iter().any(|line| !line.trim().is_empty()), kept.last()) {
+                (false, ..) => kept.push(line),
+                (true, true, Some(last)) if *last != GAP => kept.push(GAP),
+                (true, ..) => {}
+            }
+        }
+        while kept.last().is_some_and(|line| *line == GAP || line.trim().is_empty()) {
+            kept.pop();
+        }
         if kept.iter().any(|line| !line.trim().is_empty()) {
             **text = kept.join("\n").trim().to_owned();
         }

@@ -74,7 +74,7 @@ pub(super) fn told(span: &Span<'_>, behind: &[&ToolCall]) -> String {
     list("Ran more than once, and nothing but reading was called since:", standing.iter().map(entry).collect());
     list("Ran more than once; what was called since may have changed the outcome:", stale.iter().map(entry).collect());
     list(
-        "Ended with an error or an exit code other than 0, and was not run again in the same words:",
+        "Ended lately with an error or an exit code other than 0; nothing like it was run since:",
         runs.failures(&calls, &checks).iter().filter(|place| is_recent(place)).map(entry).collect(),
     );
     list("Files changed since the newest of those runs:", changed_since(&calls, checks.iter().max().copied()));

@@ -84,6 +84,7 @@ impl<'a> PathNumbers<'a> {
                 PathPart::Unread(stretch) => {
                     walk.numbers.last_call += stretch.calls;
                     walk.numbers.last_user += stretch.users;
+                    walk.classifier.calls_tools |= stretch.calls > 0;
                 }
             }
         }

@@ -28,7 +28,7 @@ impl OpenPlaces {
             return;
         }
         let said = match message.role {
-            Role::User => matches!(classifier.clone().classify(message), UserText::Said(_)),
+            Role::User => matches!({ *classifier }.classify(message), UserText::Said(_)),
             _ => false,
         };
         let user = said.then(|| RecordNumber::User(users.saturating_add(1)).to_string());

@@ -330,8 +330,9 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
             used += cost;
         }
     }
-    // A row says nothing without the names of its columns.
-    let heads: Vec<usize> = kept.iter().filter_map(|at| head_of_table(parts, *at)).collect();
+    // A row says nothing without the names of its columns, and an entry of a list may hold only under what heads it.
+    let heads_list = |at: usize| head_of_list(parts, at).filter(|head| size(parts[*head]) <= room.longest());
+    let heads: Vec<usize> = kept.iter().flat_map(|at| [head_of_table(parts, *at), heads_list(*at)]).flatten().collect();
     kept.extend(heads);
     // A heading says nothing without what stands below it.
     let opens = |at: &usize| room.begins && *at == first;
@@ -351,6 +352,17 @@ fn head_of_table(parts: &[&str], at: usize) -> Option<usize> {
     let is_row = |part: &&str| part.starts_with('|') && part.ends_with('|') && part.len() > 2;
     let rows = parts.get(..=at)?.iter().rev().take_while(|part| is_row(part)).count();
     (rows > 1).then(|| at + 1 - rows)
+}
+
+/// Sentences before an entry of a list among which what heads the list is looked for.
+const LIST_REACH: usize = 6;
+
+/// The place of the sentence that heads the list in which an entry stands.
+fn head_of_list(parts: &[&str], at: usize) -> Option<usize> {
+    let is_entry = |part: &str| part.starts_with("- ") || part.starts_with("* ") || part.starts_with("• ");
+    let before = at.saturating_sub(LIST_REACH)..at;
+    let heads = |at: &usize| parts[*at].ends_with([':', '：']) && !is_entry(parts[*at]);
+    is_entry(parts[at]).then(|| before.rev().find(heads))?
 }
 
 /// The places of what stands between fences, the fences too.

@@ -352,7 +352,7 @@ fn looked_at_as_it_is(text: &str) -> impl Iterator<Item = &str> {
 
 /// A text behind the header in which a harness says how a program ended: lines with a label, the exit code among them, and a
 /// label by itself.
-fn behind_header(text: &str) -> &str {
+pub(super) fn behind_header(text: &str) -> &str {
     let (mut rest, mut ended) = (text, false);
     for _ in 0..HEADER_LINES {
         let Some((line, behind)) = rest.split_once('\n') else { return text };

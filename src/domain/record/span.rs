@@ -17,6 +17,7 @@ use super::tasks::list_size;
 use super::text_results::is_written;
 use super::usual::UsualSentences;
 use super::words::hashed;
+use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::approval::{self, McpApproval};
 use crate::domain::model::code_block::last_block;
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
@@ -161,7 +162,7 @@ impl<'a> Span<'a> {
     pub fn of(items: &[RecordItem<'a>]) -> Span<'a> {
         let replies = by_programs(items);
         let mut reading = SpanReading::default();
-        for (at, item) in items.iter().enumerate() {
+        for (at, item) in items.iter().enumerate().take_while(|_| !is_abandoned()) {
             reading.is_reply = replies.contains(&at);
             match item {
                 RecordItem::Message(message, place) => reading.take(message, *place),
@@ -402,6 +403,7 @@ impl<'a> SpanReading<'a> {
     fn skip(&mut self, stretch: UnreadStretch) {
         self.users += stretch.users;
         self.calls += stretch.calls;
+        self.classifier.calls_tools |= stretch.calls > 0;
         if stretch.messages > 0 {
             self.span.lines.push(Line::Unread(stretch));
         }

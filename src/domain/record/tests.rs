@@ -158,7 +158,7 @@ fn what_the_calls_prove_about_now_stands_behind() {
     ];
     let text = written(&messages, 3_000);
     assert!(text.contains("may have changed the outcome:\n- #3 bash(cargo test) → all 12 passed"), "{text}");
-    assert!(text.contains("not run again in the same words:\n- #4 bash(git push) → failed: no upstream"), "{text}");
+    assert!(text.contains("nothing like it was run since:\n- #4 bash(git push) → failed: no upstream"), "{text}");
     assert!(text.contains("Files changed since the newest of those runs:\n- src/b.rs (#5)"), "{text}");
 }
 

@@ -61,7 +61,8 @@ impl TextResults {
             Some(head) => element_call(&said, head.tool),
             None => marked_call(&said).filter(|_| {
                 let is_response = texts(message).any(|text| text.trim_start().starts_with(TOOL_RESPONSE[0]));
-                is_response || matches!(UserTextClassifier::behind(true).classify(message), UserText::Output(_))
+                let mut classifier = UserTextClassifier { answered: true, calls_tools: false };
+                is_response || matches!(classifier.classify(message), UserText::Output(_))
             }),
         };
         let answered = message.plain_text();

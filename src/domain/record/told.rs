@@ -14,6 +14,7 @@ use super::quote::{
 use super::results::{ToldResult, is_line_count, lines_of_file, lines_shown, names_page, shown};
 use super::span::{AnsweredBlock, BLOCKS, CallLine, HARNESS as HARNESS_TOOL, Line, Span, UnreadStretch};
 use super::tasks::{list_size, one_task};
+use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::user_text::replies::reads_as_refusal;
 
 /// How deep lists and objects in arguments are looked into.
@@ -98,6 +99,9 @@ enum ToldKind {
 impl Teller<'_, '_> {
     /// The stretch at a level, each line ended by a newline and in its place.
     pub fn told(&self, stretch: &Stretch, level: Level) -> String {
+        if is_abandoned() {
+            return String::new();
+        }
         let last_words = self.last_words(stretch);
         let mut outcome = if level >= OUTCOME { self.outcome(stretch, level) } else { HashMap::new() };
         let mut told: Vec<ToldLine> = Vec::new();
@@ -305,7 +309,8 @@ impl Teller<'_, '_> {
     /// How many lines a call read of a file that it names, where they are too many to be told: they stand in the file.
     fn lines_read(&self, at: usize, line: &CallLine<'_>, room: usize) -> Option<String> {
         let result = line.result.filter(|_| !self.recalled.contains(&at) && !line.is_reply && line.said.is_none())?;
-        if line.end.went_wrong() || !only_reads(line) {
+        // Which of several files the lines are of does not show.
+        if line.end.went_wrong() || !only_reads(line) || files_named(line) > 1 {
             return None;
         }
         let text = shown(result);
@@ -512,6 +517,14 @@ fn only_reads(line: &CallLine<'_>) -> bool {
         _ => true,
     };
     leaves.iter().any(names_file) && leaves.iter().all(|leaf| names_file(leaf) || is_bare(leaf))
+}
+
+/// How many files a call names.
+fn files_named(line: &CallLine<'_>) -> usize {
+    let Value::Object(fields) = &line.call.arguments else { return 0 };
+    let leaves = fields.iter().flat_map(|(name, value)| leaves(name, value, 0));
+    let names = leaves.filter_map(|(name, value)| value.as_str().filter(|text| is_path(name, text)));
+    names.map(|text| text.split_whitespace().filter(|word| word.contains(['/', '.'])).count().max(1)).sum()
 }
 
 /// Values that hold no others, each with the name that is nearest.

@@ -153,6 +153,60 @@ mod tests {
         }
     }
 
+    /// Small or older members of a family are not given the window of its larger ones, nor that which an open model has
+    /// only where its server is told to stretch it.
+    #[test]
+    fn a_member_with_a_window_of_its_own_has_that_one() {
+        for (name, expected) in [
+            ("gemma3:1b", 32_768),
+            ("google/gemma-3-1b-it", 32_768),
+            ("gemma3:270m", 32_768),
+            ("google/gemma-3n-E4B-it", 32_768),
+            ("gemma3n:e2b", 32_768),
+            ("gemma3:4b", 131_072),
+            ("google/gemma-3-27b-it", 131_072),
+            ("gemma4:e4b", 131_072),
+            ("gemma-4-31b-it", 262_144),
+            ("Qwen/Qwen3-8B", 32_768),
+            ("Qwen/Qwen3-0.6B", 32_768),
+            ("qwen3:8b", 40_960),
+            ("qwen3:4b", 40_960),
+            ("qwen/qwen3-30b-a3b", 32_768),
+            ("Qwen/Qwen3-4B-Instruct-2507", 262_144),
+            ("qwen3-coder:30b", 262_144),
+            ("qwen3-vl-plus", 260_096),
+            ("qwen3.5:9b", 262_144),
+            ("qwen2.5-coder:7b", 32_768),
+            ("qwen2.5-math-7b-instruct", 4_096),
+            ("qwq", 32_768),
+            ("qwq-plus", 98_304),
+            ("mistral-7b-instruct-v0.1", 8_192),
+            ("mistral-7b-instruct-v0.3", 32_768),
+            ("mistral-small:24b", 32_000),
+            ("mistral.mistral-small-2402-v1:0", 32_000),
+            ("mistral-small3.2", 131_072),
+            ("mistral-small-latest", 131_072),
+            ("mistral.mistral-large-2402-v1:0", 32_000),
+            ("mixtral:8x7b", 32_768),
+            ("codestral:22b", 32_000),
+            ("codestral-latest", 128_000),
+            ("deepseek-coder:6.7b", 16_384),
+            ("deepseek-coder-v2:16b", 128_000),
+            ("deepseek-llm:7b", 4_096),
+            ("deepseek-ai/DeepSeek-V2-Lite-Chat", 32_768),
+            ("deepseek-r1:7b", 65_536),
+            ("phi4-mini", 131_072),
+            ("Phi-4-mini-flash-reasoning", 65_536),
+            ("phi-4-reasoning-plus", 32_768),
+            ("llama3.2:1b", 131_072),
+            ("kimi-k2-0711-preview", 131_072),
+            ("kimi-k2-0905-preview", 262_144),
+            ("z-ai/glm-4.5v", 65_536),
+        ] {
+            assert_eq!(window(name), Some(expected), "{name}");
+        }
+    }
+
     #[test]
     fn the_greatest_input_is_no_window() {
         for name in ["gpt-5", "gpt-5.1-codex-max", "openai/gpt-5-mini-2025-08-07", "gpt-5.4"] {

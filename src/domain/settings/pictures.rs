@@ -5,7 +5,12 @@ use super::models::of_family;
 /// A provider's way to count a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pictures {
-    Anthropic,
+    /// Anthropic: a token for each patch of a picture, which is shrunk until its longest side has no more than so many
+    /// pixels and all of it no more than so many tokens.
+    Anthropic {
+        side: u32,
+        most: u32,
+    },
     Gemini,
     /// OpenAI: so many tokens for a picture, and for each tile of it.
     Tiles {
@@ -18,6 +23,14 @@ pub enum Pictures {
     },
 }
 
+/// Anthropic's from Claude 4.7 on: their documents name Opus 4.7 as the first that takes larger pictures, and all later
+/// models after it. It stands for a model that is not known, too: counted as too large, a picture makes a context be
+/// compacted early; counted as too small, it makes a prompt overflow.
+pub const CLAUDE: Pictures = Pictures::Anthropic { side: 2_576, most: 4_784 };
+
+/// Anthropic's before.
+const OLDER_CLAUDE: Pictures = Pictures::Anthropic { side: 1_568, most: 1_568 };
+
 /// OpenAI's, where nothing more is known of the model.
 pub const OPENAI: Pictures = Pictures::Tiles { base: 85, tile: 170 };
 
@@ -26,7 +39,17 @@ const NANO: Pictures = Pictures::Patches { milli: 2_460 };
 
 /// By the beginnings of models' names; the longest wins.
 const FAMILIES: &[(&str, Pictures)] = &[
-    ("claude", Pictures::Anthropic),
+    ("claude", CLAUDE),
+    ("claude-3", OLDER_CLAUDE),
+    ("claude-4", OLDER_CLAUDE),
+    ("claude-4-7", CLAUDE),
+    ("claude-4-8", CLAUDE),
+    ("claude-haiku-4", OLDER_CLAUDE),
+    ("claude-mythos-preview", OLDER_CLAUDE),
+    ("claude-opus-4", OLDER_CLAUDE),
+    ("claude-opus-4-7", CLAUDE),
+    ("claude-opus-4-8", CLAUDE),
+    ("claude-sonnet-4", OLDER_CLAUDE),
     ("gemini", Pictures::Gemini),
     ("gpt-4", OPENAI),
     ("gpt-4o-mini", Pictures::Tiles { base: 2_833, tile: 5_667 }),

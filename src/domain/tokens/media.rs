@@ -8,7 +8,7 @@ use crate::domain::model::format::Format;
 use crate::domain::model::message::Media;
 use crate::domain::model::pictures;
 use crate::domain::settings::Pictures;
-use crate::domain::settings::pictures::OPENAI;
+use crate::domain::settings::pictures::{CLAUDE, OPENAI};
 
 /// An image whose size is not known.
 pub const IMAGE_TOKENS: u32 = 1_200;
@@ -21,10 +21,10 @@ pub const OPAQUE_TOKENS: u32 = 32;
 /// Bytes of an opaque block's strings for one token: base64 of text that would take about 4 bytes a token.
 pub const OPAQUE_BYTES_PER_TOKEN: usize = 6;
 
-/// The way of the provider whose format it is.
+/// The way of the provider whose format it is, where nothing is known of the model.
 pub fn of_format(format: Format) -> Option<Pictures> {
     match format {
-        Format::Anthropic | Format::ClaudeCode => Some(Pictures::Anthropic),
+        Format::Anthropic | Format::ClaudeCode => Some(CLAUDE),
         Format::OpenaiChat | Format::OpenaiResponses | Format::Codex => Some(OPENAI),
         Format::Gemini => Some(Pictures::Gemini),
         Format::Native | Format::Pi => None,
@@ -52,16 +52,14 @@ const GEMINI_TILE: u32 = 258;
 /// The most patches that a picture is made of, and their side.
 const MOST_PATCHES: f64 = 1_536.0;
 const PATCH: f64 = 32.0;
+/// The side of a patch that is a token of Claude's.
+const CLAUDE_PATCH: u32 = 28;
 
 fn by_formula(way: Pictures, (width, height): (u32, u32)) -> u32 {
     let (wide, high) = (f64::from(width), f64::from(height));
     let tiles = |wide: f64, high: f64, side: f64| saturate(((wide / side).ceil() * (high / side).ceil()) as usize);
     match way {
-        // Longest side 1,568 pixels, and no more than about 1,600 tokens.
-        Pictures::Anthropic => {
-            let shrunk = (1_568.0 / wide.max(high)).min(1.0);
-            saturate(((wide * shrunk * high * shrunk / 750.0).ceil() as usize).clamp(1, 1_600))
-        }
+        Pictures::Anthropic { side, most } => claude_tokens(width.max(height), width.min(height), side, most),
         // Within 2,048 by 2,048, then the shorter side 768, in tiles of 512.
         Pictures::Tiles { base, tile } => {
             let within = (2_048.0 / wide.max(high)).min(1.0);
@@ -79,6 +77,31 @@ fn by_formula(way: Pictures, (width, height): (u32, u32)) -> u32 {
             GEMINI_TILE.saturating_mul(tiles(wide, high, side))
         }
     }
+}
+
+/// The patches of a picture, of which there are whole ones alone. A picture that is too large is shrunk to the largest
+/// size of its proportions that keeps to both bounds. That size is looked for as the provider's documents do it, since
+/// near a bound another rounding gives another row of patches.
+fn claude_tokens(long: u32, short: u32, side: u32, most: u32) -> u32 {
+    let fitting = |long: u32, short: u32| {
+        let (along, across) = (long.div_ceil(CLAUDE_PATCH), short.div_ceil(CLAUDE_PATCH));
+        let tokens = along.saturating_mul(across);
+        (along <= side / CLAUDE_PATCH && tokens <= most).then_some(tokens)
+    };
+    if let Some(tokens) = fitting(long, short) {
+        return tokens;
+    }
+    let proportion = f64::from(long) / f64::from(short);
+    let (mut fits, mut exceeds, mut tokens) = (1_u32, long, 1_u32);
+    while exceeds - fits > 1 {
+        let middle = fits.midpoint(exceeds);
+        let across = (f64::from(middle) / proportion).round_ties_even().max(1.0) as u32;
+        match fitting(middle, across) {
+            Some(found) => (fits, tokens) = (middle, found),
+            None => exceeds = middle,
+        }
+    }
+    tokens
 }
 
 /// How closely OpenAI's models are to look.
@@ -106,7 +129,7 @@ pub fn document_tokens(known: Option<Pictures>, source: &Media, text: impl Fn(&s
     let pages = pictures::pages(data).unwrap_or_else(|| pages_by_bytes(data));
     let page = match way(known, source) {
         // Text and picture of each page; Gemini's pages are a tile each.
-        Some(Pictures::Anthropic) => 2 * PAGE_TOKENS,
+        Some(Pictures::Anthropic { .. }) => 2 * PAGE_TOKENS,
         Some(Pictures::Gemini) => GEMINI_TILE,
         Some(Pictures::Tiles { .. } | Pictures::Patches { .. }) | None => PAGE_TOKENS,
     };
@@ -145,7 +168,7 @@ mod tests {
     #[test]
     fn pictures_cost_what_their_providers_say() {
         let cost = |format, (width, height)| image_tokens(of_format(format), &picture(width, height));
-        for (size, tokens) in [((200, 200), 54), ((1000, 1000), 1_334), ((1092, 1092), 1_590), ((4000, 3000), 1_600)] {
+        for (size, tokens) in [((200, 200), 64), ((1000, 1000), 1_296), ((1092, 1092), 1_521), ((4032, 3024), 4_740)] {
             assert_eq!(cost(Format::Anthropic, size), tokens, "{size:?}");
         }
         for (size, tokens) in [((1024, 1024), 765), ((2048, 4096), 1_105), ((512, 512), 255), ((100, 100), 255)] {
@@ -160,7 +183,7 @@ mod tests {
         };
         assert_eq!(image_tokens(Some(OPENAI), &low), 85);
         let elsewhere = Media { url: Some("https://example.com/a.png".to_owned()), ..Media::default() };
-        assert_eq!(image_tokens(Some(Pictures::Anthropic), &elsewhere), IMAGE_TOKENS);
+        assert_eq!(image_tokens(Some(CLAUDE), &elsewhere), IMAGE_TOKENS);
     }
 
     #[test]
@@ -174,13 +197,49 @@ mod tests {
             ("gpt-4.1-nano", 2_520),
             ("o4-mini", 1_762),
             ("o3", 675),
-            ("claude-sonnet-4-6", 1_399),
+            ("claude-sonnet-4-6", 1_369),
+            ("claude-opus-4-8", 1_369),
             ("gemini-2.5-pro", 1_032),
         ] {
             assert_eq!(cost(model), tokens, "{model}");
         }
         assert_eq!(image_tokens(Pictures::of("gpt-5-mini"), &picture(4000, 4000)), 2_489);
         assert_eq!(cost("nobody-knows"), IMAGE_TOKENS);
+    }
+
+    /// Sizes and tokens as Anthropic's documents have them for the models before Claude 4.7 and for those from it on.
+    #[test]
+    fn newer_models_of_anthropic_take_larger_pictures() {
+        let sizes = [(1092, 1092), (1920, 1080), (2000, 1500), (3840, 2160), (1075, 1520), (20_000, 100)];
+        let cost = |model: &str| sizes.map(|size| image_tokens(Pictures::of(model), &picture(size.0, size.1)));
+        for model in [
+            "claude-3-5-sonnet-20241022",
+            "claude-haiku-4-5-20251001",
+            "claude-opus-4-6",
+            "anthropic/claude-sonnet-4.6",
+            "us.anthropic.claude-opus-4-1-20250805-v1:0",
+            "claude-4-opus",
+            "claude-mythos-preview",
+        ] {
+            assert_eq!(cost(model), [1_521, 1_560, 1_564, 1_560, 1_551, 56], "{model}");
+        }
+        for model in [
+            "claude-opus-4-7",
+            "anthropic/claude-opus-4.7",
+            "us.anthropic.claude-opus-4-8-v1:0",
+            "claude-opus-5-5",
+            "claude-sonnet-5",
+            "claude-haiku-5-5",
+            "claude-fable-5-1",
+            "claude-mythos-5",
+            "claude-not-yet-named-6",
+        ] {
+            assert_eq!(cost(model), [1_521, 2_691, 3_888, 4_784, 2_145, 92], "{model}");
+        }
+        let least = picture(1, 1);
+        let largest = picture(u32::MAX, u32::MAX);
+        assert_eq!(image_tokens(Some(CLAUDE), &least), 1);
+        assert!((4_700..=4_784).contains(&image_tokens(Some(CLAUDE), &largest)));
     }
 
     #[test]

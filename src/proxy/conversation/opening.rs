@@ -13,6 +13,8 @@ use crate::proxy::speech::answered;
 
 /// Characters of a system prompt that count.
 const SYSTEM_CHARS: usize = 400;
+/// Items among which something is said that is no preamble.
+const MOST_PREAMBLE: usize = 8;
 
 /// The beginning of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,24 +56,28 @@ impl Opening {
             if message.role == Role::User {
                 opening.first = opening.first.or(Some(key));
             }
+            let is_answer = message.role == Role::Assistant;
             if opening.hash.is_none() {
-                let is_answer = message.role == Role::Assistant;
                 if is_answer {
                     opening.asked = hasher.finalize();
                     opening.answer = Some(answer_hash(&message));
                 }
                 add(&mut hasher, &message, &key);
                 opening.hash = is_answer.then(|| hasher.finalize());
-                let own = if is_answer { text.clone() } else { without_surroundings(&text) };
-                if is_answer || !own.is_empty() || text.trim().is_empty() {
-                    add(&mut lasting, &message, &said::key(&message, &own));
-                    has_words |= !is_answer;
-                }
                 opening.is_summed_up |= sums_up(&message);
-                opening.lasting = (is_answer && has_words).then(|| lasting.finalize());
                 behind = at + 1;
             }
-            if opening.first.is_some() && opening.hash.is_some() {
+            let own = if is_answer { text.clone() } else { without_surroundings(&text) };
+            // An answer to nothing but a preamble is a part of that.
+            if is_answer && has_words || !is_answer && (!own.is_empty() || text.trim().is_empty()) {
+                add(&mut lasting, &message, &said::key(&message, &own));
+                has_words |= !is_answer;
+            }
+            if is_answer && has_words {
+                opening.lasting = Some(lasting.finalize());
+            }
+            let is_begun = opening.lasting.is_some() || at >= MOST_PREAMBLE;
+            if opening.first.is_some() && opening.hash.is_some() && is_begun {
                 break;
             }
         }

@@ -274,12 +274,12 @@ impl PlannedCompaction {
         nothing && self.may_fit() && self.state.account.exceeds_window(&self.settings)
     }
 
-    /// What stays may give way where the rest is not enough. Not where a strategy was asked for that writes no summary, nor
-    /// where one masks or prunes, which replaces nothing.
+    /// What stays may give way where the rest is not enough. Not where a strategy was asked for that writes no summary, or
+    /// that masks or prunes, which replaces nothing. One that the session has by its settings gives way as in a rebuild.
     pub(crate) fn may_fit(&self) -> bool {
-        let named = self.request.strategy.is_some_and(counts);
-        let shortens = matches!(self.strategy, Strategy::Mask | Strategy::Prune);
-        !named && !shortens && self.settings.on_upstream_failure == OnUpstreamFailure::Fallback
+        let shortens = |strategy| matches!(strategy, Strategy::Mask | Strategy::Prune);
+        let named = self.request.strategy.is_some_and(|strategy| counts(strategy) || shortens(strategy));
+        !named && self.settings.on_upstream_failure == OnUpstreamFailure::Fallback
     }
 
     /// The request that the agent is working on, where the new view would not show its message behind the summary.

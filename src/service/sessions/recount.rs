@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::domain::model::entry::Entry;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::{Message, Role};
-use crate::domain::settings::Estimator;
+use crate::domain::settings::{Estimator, Pictures};
 use crate::domain::tokens;
 use crate::service::compaction::Committed;
 use crate::service::core::clock;
@@ -42,7 +42,9 @@ const BYTES: i64 = 4 << 20;
 /// How a session's entries are counted again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    By(Estimator),
+    /// By this estimator, with pictures in the way of the session's model where that is known, as they are counted when
+    /// they are appended.
+    By(Estimator, Option<Pictures>),
     /// Only the totals: those that they go on from have changed.
     TotalsAlone,
 }
@@ -77,12 +79,12 @@ impl Service {
             // Erased, and its jobs with it.
             return Ok(Committed::LeaseLost);
         };
-        let estimator = head.settings.estimator;
+        let (estimator, pictures) = (head.settings.estimator, head.settings.pictures);
         let mark = queue::progress(self.pool(), tenant.0, lease).await?;
         let mut after = mark.and_then(|mark| parse_mark(&mark, estimator)).unwrap_or(-1);
         loop {
             loop {
-                let how = How::By(estimator);
+                let how = How::By(estimator, pictures);
                 let mut transaction = transaction::begin(self.pool()).await?;
                 let Some(upto) = recount_stretch(&mut transaction, tenant, session_id, how, after).await? else {
                     break;
@@ -167,7 +169,7 @@ async fn count_stretch(
         None => {}
     }
     let sessions = path::sessions(connection, tenant.0, session_id).await?;
-    if let (How::By(estimator), [stored]) = (how, stretch.as_mut_slice())
+    if let (How::By(estimator, _), [stored]) = (how, stretch.as_mut_slice())
         && let Some(record) = &mut stored.record
     {
         elided::recount(connection, tenant, &sessions, estimator, record).await?;
@@ -183,8 +185,8 @@ fn count(mut totals: HashMap<Uuid, (i64, i64)>, stretch: Vec<StoredEntry>, how: 
     let mut counted = Vec::with_capacity(stretch.len());
     for mut stored in stretch {
         let before = stored.entry.parent_id.and_then(|parent| totals.get(&parent).copied()).unwrap_or_default();
-        if let How::By(estimator) = how {
-            count_one(&mut stored, estimator);
+        if let How::By(estimator, pictures) = how {
+            count_one(&mut stored, estimator, pictures);
         }
         let head = stored.entry.head;
         // A chapter's message enters the context through the view alone, as a compaction's summary does.
@@ -206,12 +208,12 @@ fn count(mut totals: HashMap<Uuid, (i64, i64)>, stretch: Vec<StoredEntry>, how: 
 }
 
 /// An item that no longer reads keeps its counts: one such entry does not keep all others from being counted.
-fn count_one(stored: &mut StoredEntry, estimator: Estimator) {
+fn count_one(stored: &mut StoredEntry, estimator: Estimator, pictures: Option<Pictures>) {
     let message = if stored.entry.head.kind.holds_message() { message_of(stored) } else { Ok(None) };
     match message {
         Ok(Some(message)) => {
             let Entry { source_format, item, .. } = &stored.entry;
-            let fresh = tokens::count_item(estimator, *source_format, item, &message);
+            let fresh = tokens::count_item_for(pictures, estimator, *source_format, item, &message);
             for (result, tokens) in stored.entry.head.shape.results.iter_mut().zip(&fresh.results) {
                 result.tokens = *tokens;
             }

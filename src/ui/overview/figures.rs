@@ -48,7 +48,7 @@ fn contexts(stats: &Stats) -> Markup {
         (figure(html! { "Tokens held" }, html! { a href="/ui/sessions" { (short(stats.tokens_held)) } },
             Some(html! { "in all windows, now" })))
         (figure(html! { "Guards tripped" }, html! { a href="/ui/sessions?guard=tripped" { (count(guard_tripped)) } },
-            Some(html! { "compactions saved too little" })))
+            Some(html! { "compactions saved too little, or cost too much" })))
     }
 }
 

@@ -143,7 +143,7 @@ async fn a_preamble_that_is_written_anew_is_the_same_conversation() {
     let days = ["2026-11-26", "day B", "morgen", "明日", "Sunday"];
     for path in PATHS {
         let stage = Stage::plain().await;
-        for form in 0..6 {
+        for form in 0..8 {
             let mut names = Vec::new();
             for (turn, day) in days.iter().enumerate() {
                 let work = format!("Work, {form}.");
@@ -162,6 +162,17 @@ async fn a_preamble_that_is_written_anew_is_the_same_conversation() {
                     2 => vec![blocks(path, [format!("<system-reminder>\n{day}\n</system-reminder>"), work])],
                     3 => vec![said("user", &format!("{work}\n<environment_details>{day}</environment_details>"))],
                     4 => vec![said("user", &format!("<env>{day}</env> {work}"))],
+                    // A preamble that the client has answered itself.
+                    5 => vec![
+                        said("user", &format!("This is the Qwen Code. Today's date is {day}.")),
+                        said("assistant", "Got it."),
+                        said("user", &work),
+                    ],
+                    6 => vec![
+                        said("user", &format!("<environment_context>{day}</environment_context>")),
+                        said("assistant", "Understood."),
+                        said("user", &work),
+                    ],
                     _ => vec![
                         said("user", &format!("<user_instructions>{day}</user_instructions>")),
                         said("user", &format!("<environment_context>{day}</environment_context>")),
@@ -176,7 +187,7 @@ async fn a_preamble_that_is_written_anew_is_the_same_conversation() {
             }
             assert_eq!(different(names), 1, "{path}, form {form}");
         }
-        assert_eq!(sessions(&stage).await, 6, "{path}");
+        assert_eq!(sessions(&stage).await, 8, "{path}");
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::provider::Reply;
-use super::{CHAT, MESSAGES, ROUTES, Stage, body, raw_items};
+use super::{CHAT, MESSAGES, RESPONSES, ROUTES, Stage, body, raw_items};
 use crate::drill_support::{all, turns};
 use crate::drill_valid::violations;
 use crate::transcript::agent::turn;
@@ -123,6 +123,51 @@ async fn what_a_provider_finds_too_long_is_sent_once_more() {
     stage.provider.play(move |_| Reply::json(400, &too_long));
     let got = stage.post(CHAT, "short", &body(CHAT, &turns(0..1, 3)).to_string()).await;
     assert_eq!((got.status, &got.json()["error"]["code"]), (400, &json!("context_length_exceeded")));
+}
+
+/// A stream begins with 200 before the request was looked at: what it says then is as good as a status.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_stream_says_in_place_of_an_answer_is_heard() {
+    const MOST: usize = 40_000;
+    let stage = Stage::set("context_window = 100000\nreserve_tokens = 4000\nkeep_recent_tokens = 1500\n", &[]).await;
+    let too_long =
+        json!({"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."});
+    let response = |status: &str, error: Value| json!({"id": "r", "status": status, "output": [], "error": error});
+    let begun = json!({"type": "response.created", "response": response("in_progress", Value::Null)});
+    let failed = json!({"type": "response.failed", "response": response("failed", too_long.clone())});
+    for (path, first) in [
+        (RESPONSES, vec![begun.clone(), failed]),
+        (CHAT, vec![json!({"error": too_long})]),
+        (
+            MESSAGES,
+            vec![json!({"type": "error", "error": {"type": "invalid_request_error",
+            "message": "prompt is too long: 210000 tokens > 200000 maximum"}})],
+        ),
+    ] {
+        let events = |all: &[Value]| all.iter().map(|event| format!("data: {event}\n\n")).collect::<String>();
+        let (refused, good) = (events(&first), events(&[json!({"type": "done"})]));
+        let said = refused.clone();
+        stage.provider.play(move |seen| {
+            Reply::of(200, "text/event-stream", &[if seen.body.len() > MOST { &refused } else { &good }])
+        });
+        let format = ROUTES.iter().find(|(route, _)| *route == path).unwrap().1;
+        let mut history: Vec<Value> = Vec::new();
+        (0..40).for_each(|n| history.extend(turn(format, n)));
+        let mut asked = body(path, &history);
+        asked["stream"] = json!(true);
+        let got = stage.post(path, &format!("long-{format}"), &asked.to_string()).await;
+        let seen = stage.provider.take();
+        assert_eq!(seen.len(), 2, "{path}: {}", String::from_utf8_lossy(&got.body));
+        assert_eq!((got.status, String::from_utf8_lossy(&got.body).contains("done")), (200, true), "{path}");
+        // Where nothing can be done, the client hears the stream as it came.
+        let only = said.clone();
+        stage.provider.play(move |_| Reply::of(200, "text/event-stream", &[&only]));
+        let mut short = body(path, &turn(format, 0));
+        short["stream"] = json!(true);
+        let got = stage.post(path, &format!("short-{format}"), &short.to_string()).await;
+        stage.provider.take();
+        assert_eq!(String::from_utf8_lossy(&got.body), said, "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

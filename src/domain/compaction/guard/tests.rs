@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::*;
 use crate::data::Source;
-use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::anti_thrash::{AntiThrash, TrippedBy};
 use crate::domain::settings::resolve;
 use crate::domain::summary::testing::settings;
 
@@ -109,9 +109,15 @@ fn a_compaction_at_a_loss_counts_as_low_savings() {
     assert_eq!((guard.low_savings_streak, guard.last_savings_pct), (1, Some(40.0)));
     guard.record_weighed(1000, 600, false, 10, &settings);
     assert_eq!(guard.low_savings_streak, 0);
-    guard.record_weighed(1000, 600, true, 10, &settings);
-    guard.record_weighed(1000, 600, true, 10, &settings);
-    assert!(guard.tripped);
+    for (losses, by) in
+        [([true, true], TrippedBy::Cost), ([true, false], TrippedBy::Both), ([false, false], TrippedBy::Savings)]
+    {
+        let mut guard = AntiThrash::new(&settings);
+        for is_loss in losses {
+            guard.record_weighed(1000, if is_loss { 600 } else { 999 }, is_loss, 10, &settings);
+        }
+        assert_eq!((guard.tripped, guard.tripped_by), (true, Some(by)));
+    }
 }
 
 #[test]

@@ -36,7 +36,9 @@ impl Clues {
     pub fn of(message: &Message, focus_topic: Option<&str>) -> Clues {
         let topic = focus_topic.map(|topic| topic.trim().to_lowercase()).filter(|topic| !topic.is_empty());
         let mut clues = Clues::default();
-        let asks = matches!(UserTextClassifier::default().classify(message), UserText::Said(_));
+        // What opens as a tool's output does is one, as far as a message tells by itself.
+        let mut classifier = UserTextClassifier { answered: true, calls_tools: false };
+        let asks = matches!(classifier.classify(message), UserText::Said(_));
         for block in &message.content {
             let text = match block {
                 Block::Text { text, .. } => text.clone(),

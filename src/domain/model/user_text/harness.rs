@@ -78,17 +78,14 @@ const NOBODY: [&str; 7] = [
 const MY_REQUEST: [&str; 2] = ["\n## My request for Codex:", "\n## My request:"];
 const EDITOR: &str = "# Context from my IDE setup:";
 
-/// Openings of a tool's output in transcripts without tool messages.
-const OUTPUT: [&str; 9] = [
-    "[File: ",
+/// Openings of a tool's output in transcripts without tool messages: nobody writes so, and those that a user may write too.
+const OUTPUT: [&str; 4] = ["[File: ", "<returncode>", "<output>", "[The command completed"];
+const WORDED_OUTPUT: [&str; 5] = [
     "OBSERVATION:",
     "Observation:",
     "EXECUTION RESULT",
-    "<returncode>",
-    "<output>",
     "Your command ran successfully",
     "Your proposed edit has introduced",
-    "[The command completed",
 ];
 
 /// Openings of the summary that a harness leaves in place of what it forgot.
@@ -111,9 +108,11 @@ pub fn is_summary_element(text: &str) -> bool {
     SUMMARIES.into_iter().any(is_all)
 }
 
-/// Returns true if a tool's output opens like this.
-pub fn is_output(text: &str) -> bool {
-    OUTPUT.iter().any(|opening| text.starts_with(opening))
+/// Returns true if a tool's output opens like this. Words show it only to an agent that has acted by its words
+/// (`acts_by_words`): others get results in a role of their own.
+pub fn is_output(text: &str, acts_by_words: bool) -> bool {
+    let worded = if acts_by_words { &WORDED_OUTPUT[..] } else { &[] };
+    OUTPUT.iter().chain(worded).any(|opening| text.starts_with(opening))
 }
 
 /// The user's own part of a text: without the elements and lines that harnesses add, out of the elements that they wrap
@@ -130,7 +129,11 @@ pub fn without_surroundings(text: &str) -> String {
     while let Some(behind) = behind_handed(rest) {
         rest = behind.trim_start();
     }
-    rest.to_owned()
+    if is_nobodys(rest) { String::new() } else { rest.to_owned() }
+}
+
+fn is_nobodys(text: &str) -> bool {
+    NOBODY.iter().any(|opening| text.starts_with(opening))
 }
 
 /// What stands behind the instructions that a text begins with.
@@ -152,7 +155,7 @@ fn behind_lines(text: &str) -> &str {
             rest = behind;
         } else if line.starts_with(SKILL) {
             rest = begun.rsplit_once(GIVEN).map_or("", |(_, given)| given);
-        } else if NOBODY.iter().any(|opening| line.starts_with(opening)) {
+        } else if is_nobodys(line) {
             rest = "";
         } else {
             return rest;

@@ -81,7 +81,7 @@ fn each_block_is_judged_by_itself() {
         "Notes:\n\n<context-summary>\n## Goal\n- x\n</context-summary>",
         "[chapter task] Fold what is finished.",
         "<teammate-message teammate_id=\"w1\">I renamed it.</teammate-message>",
-        "OBSERVATION:\nok",
+        "<returncode>0</returncode>\n<output>ok</output>",
     ];
     for harness in beside {
         for order in [[harness, stop], [stop, harness]] {
@@ -96,6 +96,18 @@ fn each_block_is_judged_by_itself() {
     assert!(is_by_harness(&blocks(&beside)));
     let both = blocks(&["Use tabs.", "<system-reminder>x</system-reminder>", "And port 80."]);
     assert_eq!(of(&[both]), [words("Use tabs.\nAnd port 80.")]);
+}
+
+#[test]
+fn words_that_a_tool_may_open_with_are_the_users_where_no_tool_speaks_so() {
+    let asked = "Observation: the export drops the last row. Please fix it.";
+    let user = || Message::text(Role::User, asked);
+    let answer = || Message::text(Role::Assistant, "I look.\nAction: look");
+    let call = || crate::domain::record::testing::call("c1", "look", "src");
+    assert!(!is_by_harness(&user()));
+    assert_eq!(of(&[user()]), [words(asked)], "the first message");
+    assert_eq!(of(&[call(), user()])[1], words(asked), "results have a role of their own");
+    assert_eq!(of(&[answer(), user()])[1], UserText::Output(asked.to_owned()), "the agent acts by its words");
 }
 
 #[test]

@@ -37,6 +37,9 @@ const DETAILS: [ValueDetail; 9] = [
 const NAME: usize = 40;
 const LONGEST_WORD: usize = 160;
 const WHOLE_WORDS: usize = 40;
+/// Before what all records of a table have alike, and how many fields of it are told.
+const SAME: &str = "each:";
+const MOST_SAME: usize = 4;
 /// Records that are looked at to see in which fields they differ.
 const COMPARED: usize = 64;
 
@@ -143,7 +146,8 @@ impl Outline<'_> {
         if shown.len() < columns.len() {
             head.push(GAP);
         }
-        let mut lines = vec![head.join(COLUMN).trim_start().to_owned()];
+        let mut lines: Vec<String> = self.same_in_all(rows).into_iter().collect();
+        lines.push(head.join(COLUMN).trim_start().to_owned());
         for KeyedRow { key, fields } in rows.iter().take(self.detail.rows) {
             let cell = |name: &&str| fields.get(*name).map_or(String::new(), |value| self.cell(value, depth));
             let cells: Vec<String> = key.map(String::clone).into_iter().chain(shown.iter().map(cell)).collect();
@@ -153,6 +157,25 @@ impl Outline<'_> {
             lines.push(format!("{GAP} ({} in all)", rows.len()));
         }
         lines.join("\n")
+    }
+
+    /// What all records have alike, told once: it tells none from another, but of them all.
+    fn same_in_all(&self, rows: &[KeyedRow<'_>]) -> Option<String> {
+        let first = rows.first()?.fields;
+        let is_same = |name: &str, value: &Value| rows.iter().all(|row| row.fields.get(name) == Some(value));
+        let telling = |(name, value): &(&String, &Value)| {
+            !is_empty(value) && !self.is_given(value) && rank(value) == 0 && is_same(name, value)
+        };
+        let all: Vec<(&String, &Value)> = first.iter().filter(telling).collect();
+        let mut parts: Vec<String> = all
+            .iter()
+            .take(self.detail.fields.min(MOST_SAME))
+            .map(|(name, value)| self.field(name, value, 1))
+            .collect();
+        if parts.len() < all.len() {
+            parts.push(GAP.to_owned());
+        }
+        (!parts.is_empty()).then(|| format!("{SAME} {}", fields_joined(&parts)))
     }
 
     fn cell(&self, value: &Value, depth: usize) -> String {

@@ -187,13 +187,14 @@ pub(super) fn summary_outline(
     let stays = |item: &ViewItem| matches!(item, ViewItem::Entry { index, .. } if anchored(index));
     let unchanged = unchanged_tokens(&loaded.heads, &loaded.view(), stays);
     let kept = (plan.kept.len() + plan.anchors.len()) as u64;
+    let running_room = running_room(planned, plan, &elided, plan.tokens_to_summarize + previous_tokens);
     let hidden = planned.state.messages.saturating_sub(kept);
     let outline = Outline {
         first_kept,
         anchors: plan.anchors.iter().filter_map(|index| loaded.heads.get(*index)).cloned().collect(),
         elisions,
         elides_only: false,
-        running: running(planned, asked),
+        running: running(planned, asked, running_room),
         turns: planned.state.turns,
         is_split_turn: plan.is_split_turn,
         told: None,
@@ -322,15 +323,25 @@ pub(super) fn before_red(planned: &PlannedCompaction) -> u64 {
     if planned.trigger == Trigger::Ahead { state.account.estimate_of_part(left, settings.estimator) } else { 0 }
 }
 
-/// Share of the usable window that the copy of a running request may take, and the least in which it says something; in
-/// tokens.
+/// Share of the usable window that the copy of a running request may always take, and the one that it may take while all
+/// that stands beside it leaves so much of it, in hundredths; and the least in which it says something, in tokens.
 const RUNNING_SHARE: u32 = 4;
+const MOST_RUNNING: u32 = 2;
+const BESIDE_RUNNING: u64 = 65;
 const LEAST_RUNNING: u32 = 120;
 
-/// The running request as the new view shows it.
-fn running(planned: &PlannedCompaction, asked: Option<(Uuid, String)>) -> Option<RunningRequest> {
+/// What the copy of a running request may take: what it asks for is worth more than how it was worked on until now.
+fn running_room(planned: &PlannedCompaction, plan: &Plan, elided: &ProposedElisions, replaced: u64) -> u32 {
+    let usable = planned.settings.usable();
+    let beside = kept_tokens(planned, plan, elided) + least_record(planned, replaced) + RECORD_FRAME;
+    let left = (u64::from(usable) * BESIDE_RUNNING / 100).saturating_sub(beside);
+    u32::try_from(left).unwrap_or(u32::MAX).clamp(usable / RUNNING_SHARE, usable / MOST_RUNNING)
+}
+
+/// The running request as the new view shows it, in so much room.
+fn running(planned: &PlannedCompaction, asked: Option<(Uuid, String)>, room: u32) -> Option<RunningRequest> {
     let estimator = planned.settings.estimator;
-    let room = planned.settings.usable() / RUNNING_SHARE;
+    let most = planned.settings.usable() / MOST_RUNNING;
     let counted = |running: RunningRequest| {
         let tokens = tokens::count_message(estimator, &running.message()).total;
         RunningRequest { tokens, ..running }
@@ -338,7 +349,7 @@ fn running(planned: &PlannedCompaction, asked: Option<(Uuid, String)>) -> Option
     match planned.running()? {
         _ if room < LEAST_RUNNING => None,
         RunningPlace::Stands(id) => Some(counted(RunningRequest::still(id))),
-        RunningPlace::Carried(running) => Some(counted(running)).filter(|running| running.tokens <= room),
+        RunningPlace::Carried(running) => Some(counted(running)).filter(|running| running.tokens <= most),
         RunningPlace::At(_) => {
             let (id, said) = asked?;
             let mut chars = said.chars().count();

@@ -56,7 +56,9 @@ impl Service {
         if !is_context_overflow(error) {
             return Ok(refuse(false, OverflowReason::NotOverflow, None));
         }
-        self.learn_window(connection, tenant, head, error).await?;
+        if let Some(window) = named_window(error) {
+            self.learn_window(connection, tenant, head, window).await?;
+        }
         let retry = |reason, compaction_id| Overflow { recognised: true, retry: true, reason, compaction_id };
         if let Some(tried) = head.state.overflow {
             let still_runs = match tried.compaction_id {
@@ -79,6 +81,12 @@ impl Service {
             mark(connection, tenant, head, None).await?;
             return Ok((retry(OverflowReason::Compacted, None), None));
         }
+        // Where no window is named, it is smaller than what was refused: by a window that is too large, a compaction would
+        // leave everything.
+        let refused = head.state.account.tokens(head.settings.estimator).0;
+        if named_window(error).is_none() && refused < u64::from(head.settings.usable()) {
+            self.learn_window(connection, tenant, head, u32::try_from(refused).unwrap_or(u32::MAX)).await?;
+        }
         let started = self.start(connection, tenant, head, Trigger::Overflow).await?;
         let live = match started {
             Some(started) => Some(started.id),
@@ -93,15 +101,14 @@ impl Service {
 }
 
 impl Service {
-    /// Remembers the window that a refusal names, for this session and its model.
+    /// Remembers the window that a refusal shows, for this session and its model.
     async fn learn_window(
         &self,
         connection: &mut PgConnection,
         tenant: Tenant,
         head: &mut Head,
-        error: &str,
+        window: u32,
     ) -> Result<()> {
-        let Some(window) = named_window(error) else { return Ok(()) };
         let learnt = RefusedWindow { window, model: head.model.clone() };
         if head.state.refused_window.as_ref() == Some(&learnt) {
             return Ok(());

@@ -188,6 +188,7 @@ pub(super) async fn message(
     }
     let (mut last, from) = mark.map_or((0, 0), |(marked, depth)| (marked, depth + 1));
     let answered_at = first_words(&mut *connection, tenant, path).await?;
+    let called_at = first_call(&mut *connection, tenant, path).await?;
     for portion in path::portions(&path::clip(path, &[(from, i64::MAX)])) {
         let heads: Vec<StoredEntry> =
             entries::heads_by_users(&mut *connection, tenant.0, &portion).try_collect().await?;
@@ -200,7 +201,7 @@ pub(super) async fn message(
         for places in places.chunks(AT_A_TIME) {
             let stored = entries::whole(&mut *connection, tenant.0, &path::join(places.iter().copied())).await?;
             let agents = agents.to_vec();
-            for found in aside(move || said(stored, &agents, answered_at)).await?? {
+            for found in aside(move || said(stored, &agents, (answered_at, called_at))).await?? {
                 last += 1;
                 if last == number {
                     return Ok(found);
@@ -212,18 +213,33 @@ pub(super) async fn message(
 }
 
 /// Those that are of the user's own, as a record tells them apart.
-fn said(stored: Vec<StoredEntry>, agents: &[String], answered_at: Option<i64>) -> Result<Vec<NumberedMessage>> {
+fn said(
+    stored: Vec<StoredEntry>,
+    agents: &[String],
+    (answered_at, called_at): (Option<i64>, Option<i64>),
+) -> Result<Vec<NumberedMessage>> {
     let mut found = Vec::new();
     for stored in stored {
         let Some(message) = message_of(&stored)? else { continue };
-        let answered = answered_at.is_some_and(|depth| depth < stored.entry.head.depth);
+        let is_behind = |at: Option<i64>| at.is_some_and(|depth| depth < stored.entry.head.depth);
+        let mut classifier = UserTextClassifier { answered: is_behind(answered_at), calls_tools: is_behind(called_at) };
         let is_media = message.content.iter().any(Block::is_media);
-        let told = UserTextClassifier::behind(answered).classify(&attributed(message.clone(), agents));
+        let told = classifier.classify(&attributed(message.clone(), agents));
         if matches!(told, UserText::Said(text) if is_media || !text.trim().is_empty()) {
             found.push(NumberedMessage { stored, message });
         }
     }
     Ok(found)
+}
+
+/// The depth at which it calls a tool first.
+async fn first_call(connection: &mut PgConnection, tenant: Tenant, path: &[Segment]) -> Result<Option<i64>> {
+    for portion in path::portions(path) {
+        if let Some(stored) = entries::heads_with_calls(&mut *connection, tenant.0, &portion, 1).try_next().await? {
+            return Ok(Some(stored.entry.head.depth));
+        }
+    }
+    Ok(None)
 }
 
 /// The depth at which the agent speaks first.

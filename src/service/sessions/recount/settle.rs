@@ -44,7 +44,7 @@ impl Service {
             return Ok(Some(ended(completed)));
         };
         loop {
-            let how = How::By(estimator);
+            let how = How::By(estimator, head.settings.pictures);
             let tail = count_stretch(&mut transaction, tenant, session_id, how, after).await?;
             let Some(last) = tail.last() else { break };
             if tail.len() > TAIL {
