@@ -110,7 +110,8 @@ pub fn without_given(text: &str) -> String {
 /// Writes the record in at most `room` tokens, as `count` counts them. The same parts give the same text; where there is
 /// nothing to tell it is empty.
 pub fn write(parts: &RecordParts<'_>, room: u64, count: impl Fn(&str) -> u64) -> String {
-    let span = Span::of(parts.before);
+    let mut span = Span::of(parts.before);
+    span.instructions = not_kept(span.instructions, parts.kept);
     let around = Around::of(parts, &span);
     let has_around = around.tasks.is_some() || around.given.is_some();
     if span.lines.is_empty() && span.instructions.is_empty() && !has_around {
@@ -162,6 +163,17 @@ fn from_whole_line(tail: &str) -> &str {
     };
     let lines = tail.match_indices('\n').map(|(at, _)| &tail[at + 1..]);
     lines.into_iter().find(|rest| says_who(rest)).unwrap_or(tail)
+}
+
+/// Instructions that do not stand word for word in a message that is kept, white space aside: a harness hands some over again.
+fn not_kept(instructions: Vec<String>, kept: &[Message]) -> Vec<String> {
+    if instructions.is_empty() {
+        return instructions;
+    }
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let kept: Vec<String> = kept.iter().map(|message| bare(&message.plain_text())).collect();
+    let stands = |text: &String| kept.iter().any(|kept| kept.contains(&bare(text)));
+    instructions.into_iter().filter(|text| !stands(text)).collect()
 }
 
 /// The agent's list of tasks, unless a newer one stands in what is kept.

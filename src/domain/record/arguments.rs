@@ -170,7 +170,20 @@ fn argument(value: &str, room: usize, among_others: bool) -> String {
         // Prose: two halves of different sentences would make a third one.
         passage(value, PassageRoom::of(room, room), |_| false)
     } else {
-        shortened(value, room * 3 / 5, room * 2 / 5)
+        with_address(shortened(value, room * 3 / 5, room * 2 / 5), value)
+    }
+}
+
+/// The most of an address that is told where the rest of a command is not, in quarter tokens.
+const LONGEST_ADDRESS: usize = 120;
+
+/// What is told of a command, with the first address of it where that would be lost: nothing else leads there again.
+fn with_address(told: String, command: &str) -> String {
+    let is_around = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '(' | ')' | '<' | '>');
+    let mut addresses = command.split(is_around).filter(|word| word.contains("://") && size(word) <= LONGEST_ADDRESS);
+    match addresses.next().filter(|address| !told.contains(address)) {
+        Some(address) => told.replacen(GAP, &format!("{GAP} {address} {GAP}"), 1),
+        None => told,
     }
 }
 
@@ -401,6 +414,16 @@ mod tests {
             ArgumentShapes::default().told(&call("write", json!({"file_path": "src/b.rs", "content": body})), 200);
         assert!(told.starts_with("src/b.rs, content pub fn step_0() {") && told.ends_with(GAP), "{told}");
         assert!(!told.contains("let inner"), "{told}");
+    }
+
+    #[test]
+    fn a_long_command_keeps_its_address() {
+        let command = format!(
+            "cd /tmp && curl -sL -o paper.pdf 'https://nhenze.net/uploads/Offset.pdf' && {}",
+            "ls -la paper.pdf; ".repeat(30)
+        );
+        let told = ArgumentShapes::default().told(&call("bash", json!({"command": command})), 60);
+        assert!(told.contains("https://nhenze.net/uploads/Offset.pdf […]"), "{told}");
     }
 
     #[test]

@@ -41,3 +41,18 @@ pub(super) fn drop_frames(mut messages: Vec<&mut String>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_goes_and_what_goes_from_between_is_marked() {
+        let frame = "Please answer in the form that was agreed.";
+        let mut texts: Vec<String> = (0..6).map(|n| format!("{frame}\nWish {n}\n{frame}")).collect();
+        texts.push(format!("> Committing a.tsx\n{frame}\n> Commit 22432"));
+        drop_frames(texts.iter_mut().collect());
+        assert_eq!(texts[0], "Wish 0");
+        assert_eq!(texts[6], "> Committing a.tsx\n[…]\n> Commit 22432");
+    }
+}

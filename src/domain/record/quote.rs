@@ -332,11 +332,12 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
     }
     // A row says nothing without the names of its columns, and an entry of a list may hold only under what heads it.
     let heads_list = |at: usize| head_of_list(parts, at).filter(|head| size(parts[*head]) <= room.longest());
-    let heads: Vec<usize> = kept.iter().flat_map(|at| [head_of_table(parts, *at), heads_list(*at)]).flatten().collect();
-    kept.extend(heads);
+    let heads: HashSet<usize> =
+        kept.iter().flat_map(|at| [head_of_table(parts, *at), heads_list(*at)]).flatten().collect();
+    kept.extend(&heads);
     // A heading says nothing without what stands below it.
     let opens = |at: &usize| room.begins && *at == first;
-    let stands = |at: &usize| !is_heading(parts[*at]) || kept.contains(&(at + 1)) || opens(at);
+    let stands = |at: &usize| !is_heading(parts[*at]) || kept.contains(&(at + 1)) || heads.contains(at) || opens(at);
     let told: HashSet<usize> = kept.iter().copied().filter(stands).collect();
     if told.is_empty() { kept } else { told }
 }

@@ -418,3 +418,56 @@ fn a_sentence_that_is_cut_keeps_its_end() {
     }
     assert!(written(&messages, 2_500).contains("das Regal mit der Nummer"));
 }
+
+/// In next to no room head and tail of a record stand, and nobody's words under another name.
+#[test]
+fn no_cut_gives_words_to_somebody_else() {
+    let mut messages = Vec::new();
+    for n in 0..12 {
+        messages
+            .push(said(Role::User, &format!("Please fix issue {n}: {}", "the address is read wrongly. ".repeat(20))));
+        messages.push(said(
+            Role::Assistant,
+            &format!("We will open file {n}. {}", "I look at the lines of it now. ".repeat(20)),
+        ));
+    }
+    for room in [64, 80, 100, 140] {
+        let text = written(&messages, room);
+        let mut of_user = false;
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            match line {
+                _ if line.starts_with('u') => of_user = true,
+                _ if line.starts_with("Agent:") => of_user = false,
+                _ => {}
+            }
+            assert!(!of_user || !line.contains("We will open"), "{room}: {text}");
+        }
+    }
+}
+
+/// A harness hands a skill over again: what is kept word for word needs no second copy.
+#[test]
+fn instructions_that_are_kept_stand_once() {
+    let skill = format!("Use the library.\n\n## Rules\n{}", "- Ask before you deploy anything.\n".repeat(10));
+    let before = [said(Role::System, &skill), said(Role::User, "Build it."), said(Role::Assistant, "Built.")];
+    let items: Vec<RecordItem<'_>> =
+        before.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
+    let kept = [said(Role::User, &format!("{}\n\nARGUMENTS: now", skill.replace("\n\n", "\n")))];
+    for (kept, stands) in [(&kept[..], false), (&[], true)] {
+        let parts = RecordParts { before: &items, kept, ..RecordParts::default() };
+        let text = write(&parts, 2_000, |text| (text.chars().count() as u64).div_ceil(4));
+        assert_eq!(text.contains("Ask before you deploy"), stands, "{text}");
+    }
+}
+
+#[test]
+fn a_record_that_nobody_waits_for_is_not_written() {
+    let messages: Vec<Message> = (0..400).map(|n| said(Role::User, &format!("Wish {n}"))).collect();
+    let waiter = crate::domain::model::abandoned::JobWaiter::default();
+    let (flag, mut waiter) = (waiter.waiting(), Some(waiter));
+    let text = flag.during(|| {
+        drop(waiter.take());
+        written(&messages, 4_000)
+    });
+    assert!(text.is_some_and(|text| !text.contains("Wish")));
+}

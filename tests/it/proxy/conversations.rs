@@ -128,7 +128,6 @@ async fn what_a_provider_finds_too_long_is_sent_once_more() {
 /// A stream begins with 200 before the request was looked at: what it says then is as good as a status.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_stream_says_in_place_of_an_answer_is_heard() {
-    const MOST: usize = 40_000;
     let stage = Stage::set("context_window = 100000\nreserve_tokens = 4000\nkeep_recent_tokens = 1500\n", &[]).await;
     let too_long =
         json!({"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."});
@@ -146,15 +145,15 @@ async fn what_a_stream_says_in_place_of_an_answer_is_heard() {
     ] {
         let events = |all: &[Value]| all.iter().map(|event| format!("data: {event}\n\n")).collect::<String>();
         let (refused, good) = (events(&first), events(&[json!({"type": "done"})]));
-        let said = refused.clone();
-        stage.provider.play(move |seen| {
-            Reply::of(200, "text/event-stream", &[if seen.body.len() > MOST { &refused } else { &good }])
-        });
         let format = ROUTES.iter().find(|(route, _)| *route == path).unwrap().1;
         let mut history: Vec<Value> = Vec::new();
         (0..40).for_each(|n| history.extend(turn(format, n)));
         let mut asked = body(path, &history);
         asked["stream"] = json!(true);
+        let (said, most) = (refused.clone(), asked.to_string().len() * 2 / 3);
+        stage.provider.play(move |seen| {
+            Reply::of(200, "text/event-stream", &[if seen.body.len() > most { &refused } else { &good }])
+        });
         let got = stage.post(path, &format!("long-{format}"), &asked.to_string()).await;
         let seen = stage.provider.take();
         assert_eq!(seen.len(), 2, "{path}: {}", String::from_utf8_lossy(&got.body));

@@ -102,3 +102,18 @@ fn of_a_table_the_rows_that_its_writer_marks_are_told_with_the_names_of_the_colu
     let told = passage(&text, PassageRoom::of(160, 400), |_| false);
     assert!(told.contains("V7 Guided-NLM") && told.contains("| Variant | Avg PSNR | Avg SSIM |"), "{told}");
 }
+
+#[test]
+fn an_entry_of_a_list_stands_under_what_heads_it() {
+    let reviewed = "Almost. If you decided that it is **level 1**, then:\n\n- **Remove** the reference `Anthropic 2026` at the end.\n\
+                    - Add a note.\n\nIf you leave it as **level 2**, then:\n\n- The reference at the end is right.\n\
+                    - **Add** the quotation `(Anthropic, 2026)` in the text of section 4.";
+    let text =
+        format!("{reviewed}\n\n{}", "So much for that, and we go on with the rest of it as we said. ".repeat(12));
+    let told = passage(&text, PassageRoom::of(260, 120), |_| false);
+    for (entry, head) in [("**Remove**", "**level 1**, then:"), ("**Add**", "**level 2**, then:")] {
+        let at = |part: &str| told.find(part);
+        assert!(at(entry).is_none() || at(head).is_some_and(|head| Some(head) < at(entry)), "{told}");
+    }
+    assert!(told.contains("**Remove**") || told.contains("**Add**"), "{told}");
+}

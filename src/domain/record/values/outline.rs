@@ -146,11 +146,19 @@ impl Outline<'_> {
         if shown.len() < columns.len() {
             head.push(GAP);
         }
+        let has = |row: &KeyedRow<'_>, name: &str| row.fields.get(name).is_some_and(|value| !is_empty(value));
+        let is_of_few = |name: &&str| rows.iter().filter(|row| has(row, name)).count() * 2 <= rows.len();
+        let few_have: HashSet<&str> = columns.iter().copied().skip(shown.len()).filter(is_of_few).collect();
         let mut lines: Vec<String> = self.same_in_all(rows).into_iter().collect();
         lines.push(head.join(COLUMN).trim_start().to_owned());
         for KeyedRow { key, fields } in rows.iter().take(self.detail.rows) {
             let cell = |name: &&str| fields.get(*name).map_or(String::new(), |value| self.cell(value, depth));
-            let cells: Vec<String> = key.map(String::clone).into_iter().chain(shown.iter().map(cell)).collect();
+            let mut cells: Vec<String> = key.map(String::clone).into_iter().chain(shown.iter().map(cell)).collect();
+            // What only some of them have would look like a value that is not there.
+            let is_hidden = |(name, value): (&String, &Value)| !is_empty(value) && few_have.contains(&name.as_str());
+            if fields.iter().any(is_hidden) {
+                cells.push(GAP.to_owned());
+            }
             lines.push(cells.join(COLUMN));
         }
         if rows.len() > self.detail.rows {
@@ -298,6 +306,19 @@ mod tests {
             assert!(!told.contains("W12") && size(&told) <= room, "{room}: {told}");
         }
         assert!(told(&order, 320).contains("466"), "{}", told(&order, 320));
+    }
+
+    #[test]
+    fn what_all_records_have_alike_is_told_once_and_what_few_have_is_marked() {
+        let flight = |from: &str, number: &str, price: u64| json!({"origin": from, "flight": number, "date": "2024-05-20", "price": price});
+        let flights = json!({"flights": [flight("MIA", "HAT232", 1505), flight("LAX", "HAT228", 1519)]});
+        let shown = told(&flights, 200);
+        assert!(shown.contains("each: date 2024-05-20\norigin | flight | price"), "{shown}");
+        let property = |id: &str, kind: &str| json!({"id": id, "type": kind, kind: {"name": "phd", "colour": "pink"}});
+        let properties =
+            json!({"a": property("GvWY", "select"), "b": property("Kx1", "title"), "c": property("Zz2", "email")});
+        let shown = told(&properties, 80);
+        assert!(shown.lines().filter(|line| line.ends_with(GAP)).count() >= 3, "{shown}");
     }
 
     #[test]
