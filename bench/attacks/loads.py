@@ -12,6 +12,7 @@ MEGABYTE = 1024 * 1024
 @dataclasses.dataclass
 class Client:
     """One who sends a request again and again. `{session}` in its path is a new session each time."""
+    # Empty: another one each time, which nobody has.
     key: str
     method: str
     path: str
@@ -71,7 +72,20 @@ def rebuilds(at, keys):
     return [Client(keys["reader"], "POST", f"{path}/rebuild", body, keyed=True) for _ in range(4)]
 
 
+def made_up_keys(at, keys, path):
+    """Small requests with keys that nobody has, each another one."""
+    return [Client("", "POST", path, b"{}", patience=5) for _ in range(16)]
+
+
+def unread_bodies(at, keys):
+    """Bodies of 14 MB that are refused by their key before they are read."""
+    body = posted("openai_chat", wordy_users("openai_chat", 25_000))
+    return [Client("ctx_nobody", "POST", "/v1/sessions", body, patience=5) for _ in range(8)]
+
+
 ATTACKS = {
+    "made-up-keys": lambda at, keys: made_up_keys(at, keys, "/v1/sessions"),
+    "unread-bodies": unread_bodies,
     "nothing": lambda at, keys: [],
     "calls-60000": lambda at, keys: calls(at, keys, 60_000, "openai_chat", 3),
     "calls-200000": lambda at, keys: calls(at, keys, 200_000, "openai_chat", 2),

@@ -104,7 +104,7 @@ pub struct Settings {
     pub pinned_entry_ids: Vec<Uuid>,
 }
 
-/// What a window rests on: a setting, a provider's refusal that named it, the table of models, or nothing (`guess`).
+/// What a window rests on: a setting, a provider's refusal that named it or a context that it was smaller than, the table of models, or nothing (`guess`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowSource {

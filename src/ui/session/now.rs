@@ -78,7 +78,7 @@ pub fn figures(viewer: &Viewer, session: &Session) -> Markup {
 fn window_source(source: WindowSource) -> &'static str {
     match source {
         WindowSource::Setting | WindowSource::Table => "",
-        WindowSource::Refusal => " (named in a refusal)",
+        WindowSource::Refusal => " (learnt from a refusal)",
         WindowSource::Guess => " (a guess: the model is not known)",
     }
 }
