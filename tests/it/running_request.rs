@@ -239,7 +239,14 @@ async fn a_long_paste_stands_by_head_and_tail() {
     let told = texts(&shown);
     let copy = told.iter().find(|text| text.starts_with("[running request]")).unwrap();
     assert!(copy.contains("Find the fault in this log.") && copy.ends_with("The last line counts."));
-    assert!(copy.contains(" characters left out …]") && copy.len() < long.len() / 2, "{}", copy.len());
+    assert!(copy.contains(" characters left out …]") && copy.len() < long.len(), "{}", copy.len());
+    // It has half of the usable window at most, and the context stays well below red.
+    let item = json!({"format": "openai_chat", "items": [{"role": "user", "content": copy}]});
+    let tokens = app.post("/v1/count", item).await.expect(200)["tokens"].as_u64().unwrap();
+    let now = snapshot(app, &session).await;
+    let usable = now["window"].as_u64().unwrap() - now["reserve_tokens"].as_u64().unwrap();
+    assert!(tokens * 2 <= usable, "{tokens} of {usable}");
+    assert!(now["tokens"].as_u64().unwrap() * 100 <= usable * 80, "{now}");
     assert!(shown["exceeds_window"].is_null());
 }
 

@@ -67,7 +67,10 @@ fn text(value: &Value) -> Cow<'_, str> {
 pub(super) fn is_path(name: &str, value: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let named = ["path", "file", "dir", "folder"].iter().any(|part| name.contains(part));
-    (named || value.contains('/')) && !value.contains(char::is_whitespace) && !value.is_empty() && value.len() < 400
+    // A folder's name may have spaces, where a path begins as one and nothing else does.
+    let is_whole = named && value.starts_with(['/', '~']) && !value.contains(['\n', '\t']) && !value.contains(" /");
+    let is_word = (named || value.contains('/')) && !value.contains(char::is_whitespace);
+    (is_whole || is_word) && !value.is_empty() && value.len() < 400
 }
 
 /// Returns true if the last part of a path has no ending.
@@ -414,6 +417,16 @@ mod tests {
             ArgumentShapes::default().told(&call("write", json!({"file_path": "src/b.rs", "content": body})), 200);
         assert!(told.starts_with("src/b.rs, content pub fn step_0() {") && told.ends_with(GAP), "{told}");
         assert!(!told.contains("let inner"), "{told}");
+    }
+
+    #[test]
+    fn a_path_with_spaces_is_whole() {
+        let path = format!("/Users/ana/Cloud Drive/{}/Mi unidad/Briefing.pdf", "folder/".repeat(12));
+        let told = ArgumentShapes::default().told(&call("Read", json!({"file_path": path})), 40);
+        assert_eq!(told, path);
+        assert!(
+            !is_path("file_text", "a / b") && !is_path("files", "/a.rs /b.rs") && !is_path("note", "/fix it, please")
+        );
     }
 
     #[test]

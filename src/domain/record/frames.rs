@@ -27,10 +27,10 @@ pub(super) fn drop_frames(mut messages: Vec<&mut String>) {
         let mut kept: Vec<&str> = Vec::new();
         for line in text.lines() {
             // What goes from between other lines is marked; what stands around them all is the frame.
-            match (frame(line), kept.iter().any(|line| !line.trim().is_empty()), kept.last()) {
-                (false, ..) => kept.push(line),
-                (true, true, Some(last)) if *last != GAP => kept.push(GAP),
-                (true, ..) => {}
+            match (frame(line), kept.iter().rfind(|line| !line.trim().is_empty())) {
+                (false, _) => kept.push(line),
+                (true, Some(last)) if *last != GAP => kept.push(GAP),
+                (true, _) => {}
             }
         }
         while kept.last().is_some_and(|line| *line == GAP || line.trim().is_empty()) {

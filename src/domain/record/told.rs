@@ -523,8 +523,7 @@ fn only_reads(line: &CallLine<'_>) -> bool {
 fn files_named(line: &CallLine<'_>) -> usize {
     let Value::Object(fields) = &line.call.arguments else { return 0 };
     let leaves = fields.iter().flat_map(|(name, value)| leaves(name, value, 0));
-    let names = leaves.filter_map(|(name, value)| value.as_str().filter(|text| is_path(name, text)));
-    names.map(|text| text.split_whitespace().filter(|word| word.contains(['/', '.'])).count().max(1)).sum()
+    leaves.filter(|(name, value)| value.as_str().is_some_and(|text| is_path(name, text))).count()
 }
 
 /// Values that hold no others, each with the name that is nearest.

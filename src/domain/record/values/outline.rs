@@ -172,7 +172,8 @@ impl Outline<'_> {
         let first = rows.first()?.fields;
         let is_same = |name: &str, value: &Value| rows.iter().all(|row| row.fields.get(name) == Some(value));
         let telling = |(name, value): &(&String, &Value)| {
-            !is_empty(value) && !self.is_given(value) && rank(value) == 0 && is_same(name, value)
+            let tells = value.is_string() || value.is_number();
+            tells && !is_empty(value) && !self.is_given(value) && rank(value) == 0 && is_same(name, value)
         };
         let all: Vec<(&String, &Value)> = first.iter().filter(telling).collect();
         let mut parts: Vec<String> = all
