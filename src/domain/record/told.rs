@@ -309,8 +309,7 @@ impl Teller<'_, '_> {
     /// How many lines a call read of a file that it names, where they are too many to be told: they stand in the file.
     fn lines_read(&self, at: usize, line: &CallLine<'_>, room: usize) -> Option<String> {
         let result = line.result.filter(|_| !self.recalled.contains(&at) && !line.is_reply && line.said.is_none())?;
-        // Which of several files the lines are of does not show.
-        if line.end.went_wrong() || !only_reads(line) || files_named(line) > 1 {
+        if line.end.went_wrong() || !only_reads_a_file(line) {
             return None;
         }
         let text = shown(result);
@@ -502,8 +501,9 @@ fn unread(stretch: UnreadStretch) -> String {
     format!("[{messages} messages of that time are not told here, {users} of the user's and {calls} calls among them]")
 }
 
-/// Returns true if a call names files and else nothing but numbers and marks: what it returns stands in the files.
-fn only_reads(line: &CallLine<'_>) -> bool {
+/// Returns true if a call names one file and else nothing but numbers and marks: what it returns stands in the file. Which of
+/// several files its lines are of would not show.
+fn only_reads_a_file(line: &CallLine<'_>) -> bool {
     let Value::Object(fields) = &line.call.arguments else { return false };
     let leaves: Vec<(&str, &Value)> = fields.iter().flat_map(|(name, value)| leaves(name, value, 0)).collect();
     let is_file = |name: &str, text: &str| is_path(name, text) && !names_page(text);
@@ -516,14 +516,8 @@ fn only_reads(line: &CallLine<'_>) -> bool {
         }
         _ => true,
     };
-    leaves.iter().any(names_file) && leaves.iter().all(|leaf| names_file(leaf) || is_bare(leaf))
-}
-
-/// How many files a call names.
-fn files_named(line: &CallLine<'_>) -> usize {
-    let Value::Object(fields) = &line.call.arguments else { return 0 };
-    let leaves = fields.iter().flat_map(|(name, value)| leaves(name, value, 0));
-    leaves.filter(|(name, value)| value.as_str().is_some_and(|text| is_path(name, text))).count()
+    leaves.iter().filter(|leaf| names_file(leaf)).count() == 1
+        && leaves.iter().all(|leaf| names_file(leaf) || is_bare(leaf))
 }
 
 /// Values that hold no others, each with the name that is nearest.

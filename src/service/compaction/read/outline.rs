@@ -265,7 +265,7 @@ fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64, se
     let running = outline.running.as_ref().map_or(0, |running| running.tokens);
     let beyond = u64::from(running.saturating_sub(settings.usable() / RUNNING_SHARE));
     let least = least_record(planned, replaced);
-    let shrunk = least.saturating_sub(beyond).max(least.min(u64::from(settings.usable()) / LEAST_BESIDE_RUNNING));
+    let shrunk = least.saturating_sub(beyond).max(least_beside_running(planned, replaced));
     let target = left.max(set_aside).max(shrunk).min(replaced.saturating_sub(RECORD_FRAME));
     let most = settings.summary_max_tokens.map_or(u64::MAX, u64::from);
     (target.min(replaced * 4 / 5).min(most), target)
@@ -330,6 +330,12 @@ pub(super) fn before_red(planned: &PlannedCompaction) -> u64 {
 
 /// Of the usable window a record has a tenth at least beside a long request.
 const LEAST_BESIDE_RUNNING: u64 = 10;
+
+/// What a record has beside a request however long that is, in estimated tokens.
+fn least_beside_running(planned: &PlannedCompaction, replaced: u64) -> u64 {
+    least_record(planned, replaced).min(u64::from(planned.settings.usable()) / LEAST_BESIDE_RUNNING)
+}
+
 /// Share of the usable window that the copy of a running request may always take, and the one that it may take while all
 /// that stands beside it leaves so much of it, in hundredths; and the least in which it says something, in tokens.
 const RUNNING_SHARE: u32 = 4;
@@ -340,8 +346,7 @@ const LEAST_RUNNING: u32 = 120;
 /// What the copy of a running request may take: what it asks for is worth more than how it was worked on until now.
 fn running_room(planned: &PlannedCompaction, plan: &Plan, elided: &ProposedElisions, replaced: u64) -> u32 {
     let usable = planned.settings.usable();
-    let record = least_record(planned, replaced).min(u64::from(usable) / LEAST_BESIDE_RUNNING);
-    let beside = kept_tokens(planned, plan, elided) + record + RECORD_FRAME;
+    let beside = kept_tokens(planned, plan, elided) + least_beside_running(planned, replaced) + RECORD_FRAME;
     let left = (u64::from(usable) * BESIDE_RUNNING / 100).saturating_sub(beside);
     u32::try_from(left).unwrap_or(u32::MAX).clamp(usable / RUNNING_SHARE, usable / MOST_RUNNING)
 }

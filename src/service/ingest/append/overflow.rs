@@ -56,7 +56,8 @@ impl Service {
         if !is_context_overflow(error) {
             return Ok(refuse(false, OverflowReason::NotOverflow, None));
         }
-        if let Some(window) = named_window(error) {
+        let named = named_window(error);
+        if let Some(window) = named {
             self.learn_window(connection, tenant, head, window).await?;
         }
         let retry = |reason, compaction_id| Overflow { recognised: true, retry: true, reason, compaction_id };
@@ -84,7 +85,7 @@ impl Service {
         // Where no window is named, it is smaller than what was refused: by a window that is too large, a compaction would
         // leave everything.
         let refused = head.state.account.tokens(head.settings.estimator).0;
-        if named_window(error).is_none() && refused < u64::from(head.settings.usable()) {
+        if named.is_none() && refused < u64::from(head.settings.usable()) {
             self.learn_window(connection, tenant, head, u32::try_from(refused).unwrap_or(u32::MAX)).await?;
         }
         let started = self.start(connection, tenant, head, Trigger::Overflow).await?;
