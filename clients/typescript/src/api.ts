@@ -1966,7 +1966,7 @@ export interface WholeTranscript {
   } | null;
 }
 
-/** What a window rests on: a setting, a provider's refusal that named it, the table of models, or nothing (`guess`). */
+/** What a window rests on: a setting, a provider's refusal that named it or a context that it was smaller than, the table of models, or nothing (`guess`). */
 export type WindowSource = "setting" | "refusal" | "table" | "guess";
 
 export interface WriteChapters {

@@ -241,7 +241,7 @@ Source: TypeAlias = Literal["estimate", "usage", "usage_rejected"]
 
 
 WindowSource: TypeAlias = Literal["setting", "refusal", "table", "guess"]
-"""What a window rests on: a setting, a provider's refusal that named it, the table of models, or nothing (`guess`)."""
+"""What a window rests on: a setting, a provider's refusal that named it or a context that it was smaller than, the table of models, or nothing (`guess`)."""
 
 
 class Snapshot(TypedDict):
