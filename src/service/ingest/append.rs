@@ -271,6 +271,8 @@ impl Service {
         }
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
         let mut loaded = view::load_path(connection, tenant, leaf, head.is_plain(), ReadMode::Heads).await?;
+        // What ends with the very end of what a compaction covers is shown without it; what goes on from there has it again.
+        let was_tip = before.leaf_is_tip;
         let (auto_retry_at, unrelieved) = (before.auto_retry_at, before.unrelieved);
         let (unrelieved_at, retell) = (before.unrelieved_at, before.retell);
         let left = before.newest.clone();
@@ -279,13 +281,13 @@ impl Service {
         head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, account, ..before });
         head.state.account.judge_placed(&head.settings);
         let goes_on = leaf_before.is_none_or(|leaf| loaded.heads.iter().any(|entry| entry.id == leaf));
-        let carried = match goes_on {
+        let carried = match goes_on && was_tip {
             true => None,
             false => carry(connection, tenant, head, &mut loaded, left.as_ref(), true).await?,
         };
         let (carried, branches) = carried.map_or_else(Default::default, |one| (vec![one.entry], one.branches));
         head.state.auto_retry_at = auto_retry_at;
-        head.state.retell = retell.filter(|_| goes_on);
+        head.state.retell = retell.filter(|_| goes_on && carried.is_empty());
         // Another branch may well be made to fit.
         head.state.unrelieved = unrelieved.filter(|_| goes_on);
         head.state.unrelieved_at = unrelieved_at.filter(|_| goes_on);

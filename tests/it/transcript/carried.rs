@@ -316,3 +316,44 @@ async fn a_history_that_ends_with_what_is_covered_shows_its_newest_message() {
         assert_eq!(answer["context"]["messages"].as_array().unwrap().last(), next.last(), "{answer}");
     }
 }
+
+/// A history that was taken back to the very end of what is covered is shown without its record; whoever goes on from there,
+/// by a transcript or an append, has it again, and no second compaction is made.
+#[tokio::test]
+async fn whoever_goes_on_from_the_end_of_what_is_covered_has_its_record() {
+    let app = App::shared();
+    for (is_put, with_usage) in [(true, false), (true, true), (false, false), (false, true)] {
+        let (poster, history, _) = compacted(app).await;
+        let done = all(app, &format!("{}/compactions", poster.session)).await;
+        let entries = all(app, &format!("{}/entries", poster.session)).await;
+        let messages: Vec<&Value> = entries.iter().filter(|entry| entry["type"] == "message").collect();
+        let kept = messages.iter().position(|entry| entry["id"] == done[0]["result"]["first_kept_entry_id"]).unwrap();
+        let mut left = history[..kept].to_vec();
+        // Room for the whole of it, as after a change of the settings or where little was kept.
+        app.patch(&poster.session, json!({"settings": {"context_window": 40_000}})).await.expect(200);
+        let poster = Poster { window: 40_000, ..poster };
+        let answer = poster.put(&left, None).await;
+        assert_eq!(shown(&answer), left, "shown without the record");
+        let counted = poster.count(&json!(left)).await;
+        let usage = json!({"prompt_tokens": counted, "completion_tokens": 8});
+        let usage = Some(usage).filter(|_| with_usage);
+        let new = [said(kept, "Go on from here."), said(kept + 1, "It goes on.")];
+        left.extend(new.clone());
+        let answer = if is_put {
+            poster.put(&left, usage).await
+        } else {
+            let mut body = json!({"format": "openai_chat", "items": new, "return_context": "openai_chat"});
+            body["usage"] = usage.unwrap_or_default();
+            app.post(&format!("{}/entries", poster.session), body).await.expect(201)
+        };
+        let now = shown(&answer);
+        assert!(now.iter().any(is_summary), "put {is_put}, usage {with_usage}: {answer}");
+        assert_eq!(now.last(), left.last());
+        poster.agrees(&answer).await;
+        assert_eq!((poster.compactions().await, &answer["compaction"]), (1, &Value::Null));
+        left.extend([said(kept + 2, "Next."), said(kept + 3, "Done.")]);
+        let next = poster.put(&left, None).await;
+        poster.agrees(&next).await;
+        assert_eq!((common(&now, &shown(&next)), poster.compactions().await), (now.len(), 1));
+    }
+}
