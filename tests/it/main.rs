@@ -71,6 +71,7 @@ mod large_items;
 mod layers;
 mod local_only;
 mod log_content;
+mod long_anchors;
 mod long_answers;
 mod long_arguments;
 mod long_reads;

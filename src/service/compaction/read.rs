@@ -3,6 +3,7 @@
 mod elide;
 mod hooks;
 mod items;
+mod long_anchors;
 pub(crate) mod originals;
 mod outline;
 mod prune_candidates;
@@ -174,14 +175,17 @@ pub(crate) fn decide(
     let room = u64::from(planned.settings.usable()) / BRIEF_SHARE;
     let least_gain = if planned.spares_results() { LEAST_GAIN } else { 0 };
     let brief = BriefResults { told: read.reading.take_brief(), room, least_gain };
-    let mut elided = elide(planned, &pruned, &spared, &brief);
+    let proposed = elide(planned, &pruned, &spared, &brief);
     read.source = read.source.map(|source| source.shortened(&read.reading.replaced));
-    let elides_only = elides_only(planned, &elided);
+    let elides_only = elides_only(planned, &proposed);
+    // Only a new summary tells what else was asked.
+    let anchors = if elides_only { Vec::new() } else { read.reading.take_cut_anchors() };
+    let proposed = proposed.with(&anchors);
     let plan = planned.plan.as_ref().ok().filter(|_| !elides_only);
-    let roomy = roomy_parts(planned, &pruned, &elided, plan);
+    let roomy = roomy_parts(planned, &pruned, &proposed, plan);
     spared.extend(roomy.results());
     pruned.retain(|one| !roomy.stays(one));
-    elided = elide(planned, &pruned, &spared, &brief);
+    let elided = elide(planned, &pruned, &spared, &brief).with(&anchors);
     if elides_only {
         return Ok(elision_outline(planned, widen(planned, elided, largest)));
     }

@@ -21,7 +21,7 @@ use crate::store::entries::{NewBranch, NewEntry};
 
 /// After a compaction that could do nothing, the context must grow by this before the next starts by itself.
 const RETRY_GROWTH: f64 = 1.1;
-/// Part of the usable window that lies between two compactions that nobody asked for: one in ten.
+/// Part of the window that lies between two compactions that nobody asked for: one in ten.
 const REST_SHARE: u32 = 10;
 
 /// The entry behind the newest leaf. Its tokens are the summary's and enter the context through the view alone.
@@ -142,9 +142,9 @@ pub(crate) fn hold_off(state: &mut SessionState, settings: &Settings) {
 }
 
 /// Notes how much must come to the context, as it is counted, before the next compaction starts by itself: a tenth of the
-/// usable window, however near to red this one has left it. Much may have come while it was made.
+/// window, however near to red this one has left it. Much may have come while it was made.
 pub(crate) fn rest(state: &mut SessionState, settings: &Settings) {
-    state.rests_until = Some(state.account.estimated() + i64::from(settings.usable() / REST_SHARE));
+    state.rests_until = Some(state.account.estimated() + i64::from(settings.context_window / REST_SHARE));
 }
 
 /// Lets the context be handed out as large as it is until it has grown.

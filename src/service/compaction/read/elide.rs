@@ -32,6 +32,14 @@ pub(crate) struct ProposedElisions {
     pub mask_freed: u64,
 }
 
+impl ProposedElisions {
+    /// The same, with more that is shown shorter.
+    pub(super) fn with(self, more: &[Elision]) -> ProposedElisions {
+        let freed: u64 = more.iter().map(|one| u64::from(one.tokens_before.saturating_sub(one.tokens_after))).sum();
+        ProposedElisions { merged: elision::merge(&self.merged, more), freed: self.freed + freed, ..self }
+    }
+}
+
 /// Adds what masking proposes to what pruning does, but for results that are spared.
 pub(super) fn elide(
     planned: &PlannedCompaction,

@@ -22,6 +22,7 @@ use crate::domain::record::lighten::strip;
 use crate::domain::redaction::Redaction;
 use crate::domain::summary::files::FileTable;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
+use crate::service::compaction::read::long_anchors::{cut_anchor, long_anchors};
 use crate::service::compaction::read::prune_candidates::{PruneCandidate, PruneCandidates};
 use crate::service::compaction::records::Records;
 use crate::service::core::error::Result;
@@ -55,6 +56,9 @@ pub(crate) struct ViewReading {
     /// Places of the running request, and what was asked there, with the last entry of it.
     running_at: Vec<usize>,
     pub(super) running: Option<(Uuid, String)>,
+    /// Places of anchors that are too long, and how they are shown.
+    long_anchors: HashSet<usize>,
+    cut_anchors: Vec<Elision>,
     /// Tool names by call.
     names: HashMap<String, String>,
     pruner: Pruner,
@@ -118,6 +122,8 @@ impl ViewReading {
                 _ => Vec::new(),
             },
             running: None,
+            long_anchors: long_anchors(&planned),
+            cut_anchors: Vec::new(),
             names,
             pruner: Pruner::new(&planned.settings),
             redaction: Redaction::of(&planned.settings.redact),
@@ -175,7 +181,7 @@ impl ViewReading {
         if let Some(plan) = self.planned.replaces() {
             wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
         }
-        wanted.extend(&self.running_at);
+        wanted.extend(self.running_at.iter().chain(&self.long_anchors));
         wanted.sort_unstable();
         wanted.dedup();
         let hidden = |index: usize| path::clip(&self.path, &self.hidden(index).unwrap_or_default());
@@ -206,6 +212,9 @@ impl ViewReading {
         {
             let before = self.running.take().map(|(_, before)| format!("{before}\n\n")).unwrap_or_default();
             self.running = Some((stored.entry.head.id, before + &said));
+        }
+        if self.long_anchors.contains(&index) {
+            self.cut_anchors.extend(cut_anchor(&planned, stored.entry.head.id, &message));
         }
         let cut = self.prune(index, &message);
         // Kept messages and the running request stay as they were said; records and summarisers get no secret.
@@ -303,6 +312,11 @@ impl ViewReading {
     /// The largest result that pruning cuts.
     pub(super) fn largest(&mut self) -> Option<Largest> {
         self.pruner.take_largest()
+    }
+
+    /// How anchors that are too long are shown, once everything was read.
+    pub(super) fn take_cut_anchors(&mut self) -> Vec<Elision> {
+        std::mem::take(&mut self.cut_anchors)
     }
 
     /// What results say in brief, once everything was read.
