@@ -101,8 +101,7 @@ async fn the_only_request_is_not_cut() {
     for round in 0..6 {
         let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": format!("c{round}"),
             "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
-        let result =
-            json!({"role": "tool", "tool_call_id": format!("c{round}"), "content": filled("seen", 40)});
+        let result = json!({"role": "tool", "tool_call_id": format!("c{round}"), "content": filled("seen", 40)});
         app.append(&session, "openai_chat", json!([call, result, agent("I look on.")])).await;
     }
     let shown = context(app, &session).await;
