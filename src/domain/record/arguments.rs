@@ -20,6 +20,8 @@ const MOST_LINES: usize = 2_000;
 /// Blocks of one argument that are told, and the marks between what they look for and what they put there.
 const MOST_EDITS: usize = 6;
 const MARK: &str = "<<<<<<<";
+/// Fewer names do not stand for a program.
+const LEAST_NAMES: usize = 2;
 /// Of so many lines a single one may say what they are.
 const FEW: usize = 6;
 /// Openings of the names that tools give to a text that they replace, and to the one that they put in its place.
@@ -168,7 +170,7 @@ fn argument(value: &str, room: usize, among_others: bool) -> String {
         return told;
     }
     if among_others && value.contains('\n') {
-        outline(value, room)
+        block_names(value, room).unwrap_or_else(|| outline(value, room))
     } else if sentences(value).len() > 1 && !value.contains('\n') {
         // Prose: two halves of different sentences would make a third one.
         passage(value, PassageRoom::of(room, room), |_| false)
@@ -290,6 +292,35 @@ fn patch(value: &str, room: usize) -> Option<String> {
     let files: Vec<&str> = lines.iter().copied().filter(|line| is_file(line)).take(6).collect();
     let added: Vec<&str> = lines.iter().filter(|line| !is_file(line)).filter_map(|line| line.get(1..)).collect();
     Some(format!("{} {}", files.join(" "), outline(&added.join("\n"), room)))
+}
+
+/// A program by what its first line says of it and by the names of its blocks, as far as there is room. `None`: it is no program,
+/// or has hardly any names.
+fn block_names(text: &str, room: usize) -> Option<String> {
+    let lines: Vec<&str> = text.lines().take(MOST_LINES).filter(|line| !line.trim().is_empty()).collect();
+    let code = CodeOutline::of(&lines)?;
+    let names = code.names(&lines);
+    if names.len() < LEAST_NAMES {
+        return None;
+    }
+    let is_said = |line: &&&str| sentences(line).len() == 1 && line.split_whitespace().count() >= 3;
+    let is_code = |line: &str| line.contains(['{', '(', ';', '=', '<']);
+    let first = lines.first().filter(is_said).filter(|line| !code.only_begins(0) && !is_code(line));
+    let mut told = first.map_or_else(String::new, |line| format!("{} ⏎ ", shortened(line, 80, 0)));
+    told.push_str(GAP);
+    let mut left = room.saturating_sub(size(&told));
+    for (at, name) in names.iter().enumerate() {
+        let name = shortened(name, 100, 0);
+        if at > 0 && size(&name) + 1 > left {
+            break;
+        }
+        left = left.saturating_sub(size(&name) + 1);
+        told.push_str(if at > 0 { ", " } else { " " });
+        told.push_str(&name);
+    }
+    told.push(' ');
+    told.push_str(GAP);
+    Some(told)
 }
 
 /// Of code the lines that open its blocks, of other texts those that are indented least and name something, in order.
@@ -415,7 +446,7 @@ mod tests {
         let body: String = (0..40).map(|n| format!("pub fn step_{n}() {{\n    let inner = {n};\n}}\n")).collect();
         let told =
             ArgumentShapes::default().told(&call("write", json!({"file_path": "src/b.rs", "content": body})), 200);
-        assert!(told.starts_with("src/b.rs, content pub fn step_0() {") && told.ends_with(GAP), "{told}");
+        assert!(told.starts_with("src/b.rs, content […] step_0, step_1, ") && told.ends_with(GAP), "{told}");
         assert!(!told.contains("let inner"), "{told}");
     }
 

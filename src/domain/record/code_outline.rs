@@ -61,10 +61,72 @@ impl CodeOutline {
         self.depths.get(line).copied().flatten().filter(|_| !self.only_begins(line))
     }
 
+    /// The names of a program's blocks, in their order: of the outer ones, and of those within where there are hardly any outer
+    /// ones. What is still to be done is told by its line.
+    pub fn names<'a>(&self, lines: &[&'a str]) -> Vec<&'a str> {
+        let outer = (0..lines.len()).filter(|at| self.opens(*at) == Some(0)).count();
+        let most = usize::from(outer < FEW_BLOCKS);
+        let mut names: Vec<&str> = Vec::new();
+        for (at, line) in lines.iter().enumerate().filter(|(at, _)| self.opens(*at).is_some_and(|depth| depth <= most))
+        {
+            let opens = lines.get(at + 1).is_some_and(|next| indent(next) > indent(line));
+            let name = if opens { name_of(line.trim()) } else { Some(line.trim()) };
+            names.extend(name.filter(|name| !names.contains(name)));
+        }
+        names
+    }
+
     /// Returns true for a line at the beginning of the file that begins as its first one does, as imports do.
     pub fn only_begins(&self, line: usize) -> bool {
         line < self.leading
     }
+}
+
+/// Fewer outer blocks than this do not say what a file holds.
+const FEW_BLOCKS: usize = 3;
+/// Words of a line that is a name as it stands.
+const MOST_WORDS: usize = 5;
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// The name that a block's first line gives it: what stands directly before its brackets, or before the sign that gives it its
+/// value, or all of a line that has neither.
+fn name_of(line: &str) -> Option<&str> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | ':' | '#');
+    let is_name = |name: &&str| name.chars().filter(|c| c.is_alphabetic()).count() > 2;
+    let ends_with_name = |text: &'_ str| {
+        let rest = text.trim_end_matches(is_part);
+        text.len() - rest.len()
+    };
+    if line.starts_with(['}', ')', ']']) {
+        return None;
+    }
+    let before = |end: usize| {
+        let text = line.get(..end).unwrap_or_default();
+        text.get(text.len() - ends_with_name(text)..)
+    };
+    let bracket = line.find('(');
+    let value =
+        line.find('=').filter(|at| !line[*at..].starts_with("==") && bracket.is_none_or(|bracket| *at < bracket));
+    if let Some(at) = value {
+        let named = line[..at].split(':').next().unwrap_or_default().trim_end();
+        return before(named.len()).filter(is_name);
+    }
+    if let Some(at) = bracket {
+        let direct = before(at).filter(is_name);
+        // What a method belongs to may stand in brackets before its name.
+        let behind = || {
+            let next = at + line.get(at..)?.find(") ")? + 2;
+            let end = next + line.get(next..)?.find('(')?;
+            line.get(next..end).filter(|name| name.chars().all(is_part)).filter(is_name)
+        };
+        return direct.or_else(behind);
+    }
+    let plain = line.trim_end_matches(['{', ':', '[', ' ']);
+    let is_short = plain.split_whitespace().count() <= MOST_WORDS && plain.ends_with(|c: char| is_part(c) || c == '>');
+    Some(plain).filter(|_| is_short).filter(is_name)
 }
 
 /// Words with which editors find what is left to do.
@@ -130,6 +192,24 @@ mod tests {
         assert_eq!(opening(ruby), ["module Shop"]);
         let rust = "use std::fmt;\nuse std::io;\npub fn read(path: &str) -> io::Result<()> {\n    let a = 1;\n    Ok(())\n}\nmod tests {\n    fn one() {}\n}\n";
         assert_eq!(opening(rust), ["pub fn read(path: &str) -> io::Result<()> {", "mod tests {"]);
+    }
+
+    #[test]
+    fn blocks_are_named_in_any_language() {
+        let named = |text: &str| {
+            let lines = lines(text);
+            CodeOutline::of(&lines).unwrap().names(&lines).join(", ")
+        };
+        let python = "import os\nimport sys\n\nTABLE = {\n    1: 2,\n}\n\nclass Pool(Base):\n    def take(self, n):\n        return n\n\ndef main(argv):\n    return Pool().take(1)\n\nif __name__ == \"__main__\":\n    main([])\n";
+        assert_eq!(named(python), "TABLE, Pool, main");
+        let typescript = "import a from 'a';\nimport b from 'b';\n\nexport const Card = ({ id }: Props) => {\n  useEffect(() => {\n    a(id);\n  }, []);\n  if (id) {\n    b();\n  }\n};\nexport interface Props {\n  id: string;\n}\n";
+        assert_eq!(named(typescript), "Card, export interface Props");
+        let go = "package a\n\nimport \"b\"\n\nfunc (r *Repo) Save(ctx context.Context) error {\n\treturn nil\n}\n\nfunc New() *Repo {\n\treturn &Repo{}\n}\n\ntype Repo struct {\n\tdb int\n}\n";
+        assert_eq!(named(go), "Save, New, type Repo struct");
+        let java = "package a;\n\npublic class Shop extends Base {\n    private int a;\n    public int open(String name) {\n        return 1;\n    }\n    void close() {\n        a = 2;\n    }\n}\n";
+        assert_eq!(named(java), "public class Shop extends Base, open, close");
+        let stub = "import re\nimport os\n\ndef check(page):\n    issues = []\n    # TODO: the crawler is missing\n    return issues\n\ndef main():\n    return check(1)\n";
+        assert_eq!(named(stub), "check, # TODO: the crawler is missing, main");
     }
 
     #[test]
