@@ -1401,7 +1401,7 @@ export interface Settings {
   agents: string[];
   /** Utilisation (0-1) from which a compaction is prepared ahead; system prompt and tools move it nearer to red. Null: never. */
   ahead_at?: number | null;
-  /** The first message that the user wrote stays verbatim. */
+  /** The first message that the user wrote stays verbatim; once something else was asked, one that takes more than half of the usable window stands by its beginning and its end. */
   anchor_first_user: boolean;
   /** Tokens from which the agent is asked to close chapters. Null: never. */
   chaptering_trigger?: number | null;
@@ -2230,7 +2230,7 @@ export interface SettingsPatch {
   target_tokens?: number | null;
   /** Messages that `truncate`, `smart` and `prune` leave alone at the end. Default: `6`. */
   preserve_recent?: number;
-  /** The first message that the user wrote stays verbatim. Default: `true`. */
+  /** The first message that the user wrote stays verbatim; once something else was asked, one that takes more than half of the usable window stands by its beginning and its end. Default: `true`. */
   anchor_first_user?: boolean;
   /** Tool results, the newest, that masking leaves alone; 0 masks all. Default: `3`. */
   keep_recent_results?: number;

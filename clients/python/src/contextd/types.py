@@ -578,7 +578,7 @@ class Settings(TypedDict):
     ahead_at: NotRequired[float | None]
     """Utilisation (0-1) from which a compaction is prepared ahead; system prompt and tools move it nearer to red. Null: never."""
     anchor_first_user: bool
-    """The first message that the user wrote stays verbatim."""
+    """The first message that the user wrote stays verbatim; once something else was asked, one that takes more than half of the usable window stands by its beginning and its end."""
     chaptering_trigger: NotRequired[int | None]
     """Tokens from which the agent is asked to close chapters. Null: never."""
     compaction_prefix: NotRequired[str | None]
@@ -866,7 +866,7 @@ class SettingsPatch(TypedDict):
     preserve_recent: NotRequired[int]
     """Messages that `truncate`, `smart` and `prune` leave alone at the end. Default: `6`."""
     anchor_first_user: NotRequired[bool]
-    """The first message that the user wrote stays verbatim. Default: `true`."""
+    """The first message that the user wrote stays verbatim; once something else was asked, one that takes more than half of the usable window stands by its beginning and its end. Default: `true`."""
     keep_recent_results: NotRequired[int]
     """Tool results, the newest, that masking leaves alone; 0 masks all. Default: `3`."""
     exclude_tools: NotRequired[list[str]]
