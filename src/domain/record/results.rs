@@ -49,6 +49,10 @@ const OPENING: usize = 100;
 /// The most that a tool says of what it left out, in quarter tokens, and what stands before it.
 const NOTICE: usize = 160;
 const WITH_NOTICE: &str = ", with ";
+/// Lines that a tool puts around those of a file of which it says which ones it shows.
+const AROUND_LINES: usize = 6;
+/// A line is among the last with fewer than so many behind it.
+const AMONG_LAST: usize = 4;
 /// How many lines of one shape are told.
 const ALIKE: usize = 3;
 /// Lines of the header that a harness puts before a program's output, at most.
@@ -243,7 +247,11 @@ impl<'a> ResultShapes<'a> {
             if others.iter().any(|line| form(line) == form(last)) {
                 return lines_shown(lines_of_file(text), text);
             }
-            let which = if all.last() == Some(&last) { "the last" } else { "among the last" };
+            let which = match all.iter().rev().position(|line| *line == last) {
+                Some(0) => "the last",
+                Some(behind) if behind < AMONG_LAST => "among the last",
+                _ => "one of them",
+            };
             return format!("{}, {which}: {}", counted(lines_of_file(text), "line"), shortened(last, 80, 0));
         }
         ranked.told(lines, room, failed, later)
@@ -642,9 +650,13 @@ pub(super) fn lines_of_file(text: &str) -> usize {
     if numbered * 2 > all { numbered } else { all }
 }
 
-/// Writes how many lines there are, with the line in brackets at the end that names a greater number: a tool says so that
-/// it has shown a part.
+/// Writes how many lines there are, with the line at the beginning that says which of how many these are, or the one in brackets
+/// at the end that names a greater number: a tool says so that it has shown a part.
 pub(super) fn lines_shown(lines: usize, text: &str) -> String {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    if let Some(told) = lines_of_part(first).filter(|told| (*told..=*told + AROUND_LINES).contains(&lines)) {
+        return format!("{}{WITH_NOTICE}{first}", counted(told, "line"));
+    }
     let count = counted(lines, "line");
     let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut numbers = last.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<usize>().ok());
@@ -652,6 +664,19 @@ pub(super) fn lines_shown(lines: usize, text: &str) -> String {
         return format!("{count}{WITH_NOTICE}{last}");
     }
     count
+}
+
+/// How many lines a notice says that it shows: those from one to another, of no fewer.
+fn lines_of_part(notice: &str) -> Option<usize> {
+    if size(notice) > NOTICE {
+        return None;
+    }
+    let numbers = notice.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<usize>().ok());
+    let numbers: Vec<usize> = numbers.collect();
+    match *numbers.as_slice() {
+        [from, to, all] if 0 < from && from < to && to <= all => Some(to - from + 1),
+        _ => None,
+    }
 }
 
 /// Returns true if nothing is told of a result but how many lines it has.

@@ -106,6 +106,16 @@ fn a_part_of_a_file_is_no_whole_one() {
         assert!(is_line_count(shown));
     }
     assert!(!is_line_count("302 lines, the last: Done"));
+    for (notice, told) in [
+        ("Showing lines 1-300 of 1341 total lines.", "300 lines, with Showing lines 1-300 of 1341 total lines."),
+        ("Zeilen 201 bis 500 von 500", "300 lines, with Zeilen 201 bis 500 von 500"),
+        ("第1-300行，共1341行", "300 lines, with 第1-300行，共1341行"),
+        ("Version 1.2.3 of the page", "304 lines"),
+    ] {
+        let text = format!("{notice}\n\n---\n\n{page}");
+        assert_eq!(lines_shown(304, &text), told);
+        assert!(is_line_count(told));
+    }
 }
 
 #[test]
