@@ -289,7 +289,9 @@ fn patch(value: &str, room: usize) -> Option<String> {
     if !opens || lines.len() <= 3 {
         return None;
     }
-    let files: Vec<&str> = lines.iter().copied().filter(|line| is_file(line)).take(6).collect();
+    // What only opens and closes the patch names none.
+    let names_file = |line: &&str| is_file(line) && line.contains(['/', '.', ':']);
+    let files: Vec<&str> = lines.iter().copied().filter(names_file).take(6).collect();
     let added: Vec<&str> = lines.iter().filter(|line| !is_file(line)).filter_map(|line| line.get(1..)).collect();
     Some(format!("{} {}", files.join(" "), outline(&added.join("\n"), room)))
 }
@@ -448,6 +450,14 @@ mod tests {
             ArgumentShapes::default().told(&call("write", json!({"file_path": "src/b.rs", "content": body})), 200);
         assert!(told.starts_with("src/b.rs, content […] step_0, step_1, ") && told.ends_with(GAP), "{told}");
         assert!(!told.contains("let inner"), "{told}");
+    }
+
+    #[test]
+    fn a_patch_is_told_by_its_files() {
+        let lines: String = (0..40).map(|n| format!("+export const value_{n} = {n};\n")).collect();
+        let patch = format!("*** Begin Patch\n*** Update File: src/a.ts\n@@\n{lines}*** End Patch");
+        let told = ArgumentShapes::default().told(&call("apply_patch", json!({"input": patch})), 120);
+        assert!(told.starts_with("*** Update File: src/a.ts ") && !told.contains("Begin Patch"), "{told}");
     }
 
     #[test]
