@@ -127,9 +127,16 @@ impl<'a> ArgumentShapes<'a> {
         keep_command(call, &mut told, room);
         let whole: usize = told.iter().map(|(_, value)| size(value)).sum::<usize>().max(1);
         let first_text = told.iter().position(|(_, value)| !is_bare(value));
+        // What is run and written nowhere can't be looked up by a name.
+        let writes_file = told.iter().any(|(name, value)| is_path(name, value) && !is_folder(value));
         let each = |(at, (name, value)): (usize, &&(&str, Cow<'_, str>))| {
             let share = if told.len() == 1 { room } else { (room * size(value) / whole).max(50) };
-            let value = if is_path(name, value) { value.to_string() } else { argument(value, share, told.len() > 1) };
+            let names = if writes_file && size(value) > share { block_names(value, share) } else { None };
+            let value = match names {
+                Some(names) => names,
+                None if is_path(name, value) => value.to_string(),
+                None => argument(value, share, told.len() > 1),
+            };
             let names_itself = name.is_empty() || told.len() == 1 || first_text == Some(at) || is_path(name, &value);
             if names_itself { value } else { format!("{name} {value}") }
         };
@@ -170,7 +177,7 @@ fn argument(value: &str, room: usize, among_others: bool) -> String {
         return told;
     }
     if among_others && value.contains('\n') {
-        block_names(value, room).unwrap_or_else(|| outline(value, room))
+        outline(value, room)
     } else if sentences(value).len() > 1 && !value.contains('\n') {
         // Prose: two halves of different sentences would make a third one.
         passage(value, PassageRoom::of(room, room), |_| false)
@@ -305,9 +312,14 @@ fn block_names(text: &str, room: usize) -> Option<String> {
     if names.len() < LEAST_NAMES {
         return None;
     }
-    let is_said = |line: &&&str| sentences(line).len() == 1 && line.split_whitespace().count() >= 3;
-    let is_code = |line: &str| line.contains(['{', '(', ';', '=', '<']);
-    let first = lines.first().filter(is_said).filter(|line| !code.only_begins(0) && !is_code(line));
+    // A remark begins with a sign of its own.
+    let is_remark = |line: &&&str| {
+        let line = line.trim();
+        !line.starts_with(char::is_alphanumeric)
+            && line.split_whitespace().count() >= 3
+            && !line.contains(['{', ';', '='])
+    };
+    let first = lines.first().filter(is_remark);
     let mut told = first.map_or_else(String::new, |line| format!("{} ⏎ ", shortened(line, 80, 0)));
     told.push_str(GAP);
     let mut left = room.saturating_sub(size(&told));

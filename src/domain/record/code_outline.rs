@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(named(python), "TABLE, Pool, main");
         let typescript = "import a from 'a';\nimport b from 'b';\n\nexport const Card = ({ id }: Props) => {\n  useEffect(() => {\n    a(id);\n  }, []);\n  if (id) {\n    b();\n  }\n};\nexport interface Props {\n  id: string;\n}\n";
         assert_eq!(named(typescript), "Card, export interface Props");
-        let go = "package a\n\nimport \"b\"\n\nfunc (r *Repo) Save(ctx context.Context) error {\n\treturn nil\n}\n\nfunc New() *Repo {\n\treturn &Repo{}\n}\n\ntype Repo struct {\n\tdb int\n}\n";
+        let go = "package a\n\nimport \"b\"\n\nfunc (r *Repo) Save(ctx context.Context) error {\n\tr.lock()\n\treturn nil\n}\n\nfunc New() *Repo {\n\tlog()\n\treturn &Repo{}\n}\n\ntype Repo struct {\n\tdb int\n}\n";
         assert_eq!(named(go), "Save, New, type Repo struct");
         let java = "package a;\n\npublic class Shop extends Base {\n    private int a;\n    public int open(String name) {\n        return 1;\n    }\n    void close() {\n        a = 2;\n    }\n}\n";
         assert_eq!(named(java), "public class Shop extends Base, open, close");

@@ -66,6 +66,10 @@ pub(super) fn user_levels(span: &Span<'_>, room: usize) -> Vec<usize> {
     for (at, line) in span.lines.iter().enumerate().rev() {
         let Line::User { text, runs: false, .. } = line else { continue };
         let cost = |level: usize| size(&users_words(text, USER[level].0, USER[level].1));
+        if span.repeated_later.contains_key(&at) {
+            pool = pool.saturating_sub(cost(USER.len() - 1));
+            continue;
+        }
         requests += 1;
         let left = if requests <= NEWEST_TURNS { pool.max(newest) } else { pool };
         let level = (1..USER.len()).find(|level| cost(*level) <= left).unwrap_or(USER.len() - 1);

@@ -132,6 +132,8 @@ pub(super) struct Span<'a> {
     pub lasting: Vec<usize>,
     /// Lines in which a harness says what it said before, word for word.
     pub said_again: HashSet<usize>,
+    /// Lines with words of the user's that a later message of theirs repeats, and the number of the last such message.
+    pub repeated_later: HashMap<usize, u32>,
     /// The newest line in whose call's arguments a name stands.
     last_use: HashMap<&'a str, usize>,
 }
@@ -188,6 +190,14 @@ impl<'a> Span<'a> {
             _ => None,
         };
         span.said_again = span.lines.iter().enumerate().filter_map(is_again).collect();
+        let mut last = HashMap::new();
+        for (at, line) in span.lines.iter().enumerate().rev() {
+            if let Line::User { number, text, runs: false } = line {
+                let number = *last.entry(hashed(text)).or_insert(*number);
+                span.repeated_later.insert(at, number);
+            }
+        }
+        span.repeated_later.retain(|at, last| matches!(&span.lines[*at], Line::User { number, .. } if number != last));
         span.learn();
         span.lasting = span.lasting_lines();
         span

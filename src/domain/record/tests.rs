@@ -97,6 +97,26 @@ fn what_the_user_said_early_outlives_what_was_said_of_it() {
     assert!(text.contains("It exports the answer 24, which the module before it imports, and the next one does not."));
 }
 
+/// What comes again and again in the same words stands once, the newest; what only begins alike stands by itself.
+#[test]
+fn words_that_are_repeated_stand_once() {
+    let steps: String = (1..9).map(|n| format!("{n}. Say what step {n} has brought, and what it has not. ")).collect();
+    let prompt = format!("Reflect on your last action before you go on. {steps}");
+    let mut messages = Vec::new();
+    for n in 0..6 {
+        let asked = if n == 4 { format!("{prompt}Then stop at port 8443.") } else { prompt.clone() };
+        messages.push(said(Role::User, &asked));
+        messages.push(said(
+            Role::Assistant,
+            &format!("Thought {n}: the page of part {n} is open, and its price is {n}00."),
+        ));
+    }
+    let text = written(&messages, 1_300);
+    assert_eq!(text.matches("Say what step 5 has brought").count(), 2, "{text}");
+    assert_eq!(text.matches("(the same words as u6)").count(), 4, "{text}");
+    assert!(text.contains("Then stop at port 8443."), "{text}");
+}
+
 /// What the user said once, in any language, outlives what is asked again and again in other numbers.
 #[test]
 fn what_no_other_request_says_outlives_requests_that_are_alike() {

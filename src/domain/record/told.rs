@@ -182,7 +182,10 @@ impl Teller<'_, '_> {
             return plain(format!("u{number} User: [the request that stands below this record]"));
         }
         let (head, tail) = self.room_of_user(at);
-        plain(format!("u{number} User: {}", users_words(text, head, tail)))
+        let words = users_words(text, head, tail);
+        let again = self.span.repeated_later.get(&at).filter(|_| words.contains(GAP));
+        let again = again.map_or_else(String::new, |last| format!(" (the same words as u{last})"));
+        plain(format!("u{number} User: {words}{again}"))
     }
 
     /// How much is told of the user's words in a line: beginning and end.
