@@ -315,7 +315,8 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
             _ if at == first && !room.announces => 2.0,
             _ => 0.0,
         };
-        let marked = if is_marked(parts[at]) { 1.5 } else { 0.0 };
+        // Nothing else leads to an address again.
+        let marked = if is_marked(parts[at]) || parts[at].contains("://") { 1.5 } else { 0.0 };
         place + marked + density(parts[at]) as f64 / (1.0 + size(parts[at]) as f64 / 120.0)
     };
     let mut order: Vec<(usize, f64)> = told.into_iter().map(|at| (at, rank(at))).collect();

@@ -44,6 +44,15 @@ fn a_passage_keeps_what_names_and_marks_what_it_leaves_out() {
 }
 
 #[test]
+fn an_address_leads_where_nothing_else_does() {
+    let text = "The listing is open at https://example.org/grants/audit: 1k-10k, global, one week. The article says Round 1 closes \
+                on May 25, 2026 at 11:59 pm and prefers Solana, payments, commerce and integrations of QX-7 and KL-9.";
+    let room = PassageRoom { announces: true, ..PassageRoom::of(130, 130) };
+    let told = in_room(text, room);
+    assert!(told.contains("https://example.org/grants/audit"), "{told}");
+}
+
+#[test]
 fn no_sentence_is_told_twice() {
     let said = "It exports one answer, after 6 parts. ";
     assert_eq!(in_room(&said.repeat(4), room(900)), format!("{}{GAP}", said));
