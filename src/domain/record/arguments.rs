@@ -240,6 +240,8 @@ fn replacements(value: &str, room: usize) -> Option<String> {
                 edits.push(changed(&old.join("\n"), &new.join("\n")));
                 side = None;
             }
+            // Above such a line stands where the block is, not what it replaces.
+            (Some(Side::Old), Some("-------")) if line.trim_end_matches('-').is_empty() => old.clear(),
             (Some(Side::Old), _) => old.push(line),
             (Some(Side::New), _) => new.push(line),
             (None, _) => {}
@@ -462,6 +464,17 @@ mod tests {
             ArgumentShapes::default().told(&call("write", json!({"file_path": "src/b.rs", "content": body})), 200);
         assert!(told.starts_with("src/b.rs, content […] step_0, step_1, ") && told.ends_with(GAP), "{told}");
         assert!(!told.contains("let inner"), "{told}");
+    }
+
+    #[test]
+    fn where_a_block_stands_is_not_what_it_replaces() {
+        let block = |old: &str, new: &str| {
+            format!("<<<<<<< SEARCH\n:start_line:7\n-------\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n")
+        };
+        let diff = block("let port = 8080;", "let port = 8443;") + &"context\n".repeat(60);
+        let told = ArgumentShapes::default().told(&call("apply_diff", json!({"path": "a.rs", "diff": diff})), 120);
+        assert!(told.contains("+ let port = 8443; (in place of let port = 8080;)"), "{told}");
+        assert!(!told.contains("start_line"), "{told}");
     }
 
     #[test]
