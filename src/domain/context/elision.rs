@@ -44,6 +44,11 @@ pub fn merge(previous: &[Elision], new: &[Elision]) -> Vec<Elision> {
     merged
 }
 
+/// Tokens that all of them free.
+pub fn freed(elisions: &[Elision]) -> u64 {
+    elisions.iter().map(|one| u64::from(one.tokens_before.saturating_sub(one.tokens_after))).sum()
+}
+
 /// Shows the named results, arguments and words of a message as their elisions say. Call id, name and error flag stay, and
 /// so do thinking, but where the words are to stand without it, and what a provider ran itself.
 pub fn apply(message: &mut Message, elisions: &[Elision]) {

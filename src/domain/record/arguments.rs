@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::code_outline::CodeOutline;
+use super::code_outline::{CodeOutline, indent};
 use super::effect::command_of;
 use super::quote::{GAP, PassageRoom, density, passage, sentences, shortened, size};
 use super::tasks::is_side_list;
@@ -346,7 +346,6 @@ pub(super) fn outline(text: &str, room: usize) -> String {
     if whole <= room && lines.len() < MOST_LINES {
         return lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ⏎ ");
     }
-    let indent = |line: &str| line.len() - line.trim_start().len();
     let says = |at: &usize| lines[*at].chars().filter(|letter| letter.is_alphanumeric()).count() >= 3;
     let code = CodeOutline::of(&lines);
     let only_begins = |at: usize| code.as_ref().is_some_and(|code| code.only_begins(at));

@@ -28,7 +28,7 @@ impl CodeOutline {
         if lines.len() < LEAST_LINES {
             return None;
         }
-        let indents: Vec<usize> = lines.iter().map(|line| line.len() - line.trim_start().len()).collect();
+        let indents: Vec<usize> = lines.iter().map(|line| indent(line)).collect();
         let least = indents.iter().copied().min().unwrap_or_default();
         let indented = indents.iter().filter(|indent| **indent > least).count();
         let closing = lines.iter().filter(|line| closes(line)).count();
@@ -87,7 +87,7 @@ const FEW_BLOCKS: usize = 3;
 /// Words of a line that is a name as it stands.
 const MOST_WORDS: usize = 5;
 
-fn indent(line: &str) -> usize {
+pub(super) fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
@@ -96,16 +96,12 @@ fn indent(line: &str) -> usize {
 fn name_of(line: &str) -> Option<&str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | ':' | '#');
     let is_name = |name: &&str| name.chars().filter(|c| c.is_alphabetic()).count() > 2;
-    let ends_with_name = |text: &'_ str| {
-        let rest = text.trim_end_matches(is_part);
-        text.len() - rest.len()
-    };
     if line.starts_with(['}', ')', ']']) {
         return None;
     }
     let before = |end: usize| {
         let text = line.get(..end).unwrap_or_default();
-        text.get(text.len() - ends_with_name(text)..)
+        text.get(text.trim_end_matches(is_part).len()..)
     };
     let bracket = line.find('(');
     let value =

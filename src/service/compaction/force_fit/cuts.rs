@@ -2,8 +2,9 @@
 
 use uuid::Uuid;
 
-use super::part::{Force, KeptResult, SMALLEST, freed};
+use super::part::{Force, KeptResult, SMALLEST};
 use crate::domain::context::elision::arguments::{self, ALWAYS_WHOLE, call_tokens};
+use crate::domain::context::elision::freed;
 use crate::domain::context::{elision, placeholder};
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::message::{Block, Message, ToolCall, ToolResult};

@@ -1,6 +1,6 @@
 //! What of a context may be cut, and how far.
 
-use crate::domain::model::compaction::{ElidedPart, Elision};
+use crate::domain::model::compaction::ElidedPart;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::Account;
 use crate::service::compaction::work::CompactionWork;
@@ -50,10 +50,6 @@ pub(super) fn target(account: &Account, settings: &Settings) -> u64 {
     let usable = u64::from(settings.usable());
     let overhead = account.overhead(settings.estimator).min(usable);
     overhead + (usable - overhead) * TAKEN_PERCENT / 100
-}
-
-pub(super) fn freed(elisions: &[Elision]) -> u64 {
-    elisions.iter().map(|elision| u64::from(elision.tokens_before.saturating_sub(elision.tokens_after))).sum()
 }
 
 /// What the record of what is left out is to have, whatever is kept beside it: at most a fifth of the usable window.

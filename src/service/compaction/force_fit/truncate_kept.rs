@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::part::{Force, KeptResult, LEAST_SUMMARY, SMALLEST, freed, least_record, target};
+use super::part::{Force, KeptResult, LEAST_SUMMARY, SMALLEST, least_record, target};
 use crate::domain::compaction::result::Reason;
-use crate::domain::context::elision;
+use crate::domain::context::elision::{self, freed};
 use crate::domain::context::view::ViewItem;
 use crate::domain::context::whole::WholeTraffic;
 use crate::domain::model::compaction::{ElidedPart, Elision};

@@ -35,8 +35,8 @@ pub(crate) struct ProposedElisions {
 impl ProposedElisions {
     /// The same, with more that is shown shorter.
     pub(super) fn with(self, more: &[Elision]) -> ProposedElisions {
-        let freed: u64 = more.iter().map(|one| u64::from(one.tokens_before.saturating_sub(one.tokens_after))).sum();
-        ProposedElisions { merged: elision::merge(&self.merged, more), freed: self.freed + freed, ..self }
+        let freed = self.freed + elision::freed(more);
+        ProposedElisions { merged: elision::merge(&self.merged, more), freed, ..self }
     }
 }
 
@@ -56,10 +56,7 @@ pub(super) fn elide(
     };
     let mut merged = elision::merge(&elision::merge(previous, pruned), &mask.elisions);
     mask_dead_copies(&mut merged, planned.settings.estimator);
-    let size = |elisions: &[Elision]| -> u64 {
-        elisions.iter().map(|e| u64::from(e.tokens_before.saturating_sub(e.tokens_after))).sum()
-    };
-    let freed = size(&merged).saturating_sub(size(previous));
+    let freed = elision::freed(&merged).saturating_sub(elision::freed(previous));
     let pruned = pruned.iter().filter(|elision| elision.part == ElidedPart::Result).count();
     let pruned = u32::try_from(pruned).unwrap_or(u32::MAX);
     let MaskPlan { elisions: masks, tokens_freed: mask_freed, results: masked_results } = mask;
