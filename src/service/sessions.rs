@@ -180,7 +180,7 @@ impl Service {
         }
         state.guard.on_settings_change(&old, &settings);
         if *old != settings {
-            (state.auto_retry_at, state.rests_until) = (None, None);
+            (state.auto_retry_at, state.rest) = (None, None);
             state.nothing_at = None;
             state.unrelieved = None;
         }
@@ -283,7 +283,7 @@ impl Service {
     pub async fn reset_anti_thrash(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
         let (mut transaction, mut row, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
         head.state.guard.reset(ResetReason::Manual);
-        (head.state.auto_retry_at, head.state.rests_until) = (None, None);
+        (head.state.auto_retry_at, head.state.rest) = (None, None);
         let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
         sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
         seal(&mut transaction, Outcome::Done, &snapshot).await?;

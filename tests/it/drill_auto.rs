@@ -47,6 +47,32 @@ async fn red_starts_a_compaction_again_and_again() {
     assert_eq!(all(app, &format!("{session}/tool-calls")).await.len(), count);
 }
 
+/// What was just compacted is red again after one long turn, and not full: the turn behind it starts the next compaction.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_turn_behind_a_compaction_starts_no_other() {
+    let app = App::shared();
+    let words = |name: &str, count: usize| (0..count).map(|n| format!("{name}{n} ")).collect::<String>();
+    let system = json!({"role": "system", "content": words("rule", 2_200)});
+    let session = app.session(json!({"settings": small_window()})).await;
+    app.append(&session, "openai_chat", json!([system])).await;
+    let (id, now) = until_one_starts(app, &session, 0).await;
+    assert_eq!(ended(app, &id).await["status"], "succeeded");
+    let usable = 10_000;
+    let small = app.get(&format!("{session}/snapshot")).await.expect(200)["tokens"].as_u64().unwrap();
+    // A tenth of the window, and as much as makes it red.
+    let missing = 9_300 - small;
+    assert!(missing > 1_200, "{small} tokens behind the compaction");
+    let long = json!([{"role": "user", "content": words("w", usize::try_from(missing).unwrap() * 2 / 5)},
+                      {"role": "assistant", "content": "Seen."}]);
+    let next = app.append(&session, "openai_chat", long).await;
+    assert_eq!(next["snapshot"]["state"], "red", "{next}");
+    assert!(next["snapshot"]["tokens"].as_u64().unwrap() <= usable, "{next}");
+    assert_eq!(next["compaction"], Value::Null, "{next}");
+    let second = app.append(&session, "openai_chat", json!(turns(now..now + 1, 10))).await;
+    assert_eq!(second["compaction"]["trigger"], "auto", "{second}");
+    assert_eq!(ended(app, &second["compaction"]["id"]).await["status"], "succeeded");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn usage_decides_and_is_stale_after_a_compaction() {
     let app = App::shared();

@@ -53,9 +53,9 @@ pub struct SessionState {
     /// After a compaction that had nothing to do: not triggered again by itself below this size.
     #[serde(skip_serializing_if = "is_default")]
     pub auto_retry_at: Option<u64>,
-    /// Behind a compaction that landed: not triggered again by itself below this count of the context.
+    /// Behind a compaction that landed: how far the session must come before the next one starts by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rests_until: Option<i64>,
+    pub rest: Option<CompactionRest>,
     /// How many messages the path had when a compaction found nothing to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing_at: Option<u64>,
@@ -99,6 +99,16 @@ pub struct SessionState {
     /// The window that a provider named when it refused the context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_window: Option<RefusedWindow>,
+}
+
+/// The end of the time after a compaction in which no other starts by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionRest {
+    /// The context has this many tokens, as it is counted.
+    pub tokens: i64,
+    /// The second turn behind the compaction has come: the agent has answered so often, or the user has begun so many tasks.
+    pub calls: i64,
+    pub turns: u64,
 }
 
 /// A window that a refusal named, and of which model.
@@ -220,7 +230,10 @@ impl SessionState {
     pub fn rests(&self, settings: &Settings) -> bool {
         let account = &self.account;
         let is_full = account.tokens(settings.estimator).0 > u64::from(settings.usable());
-        let waits = self.rests_until.is_some_and(|count| account.estimated() < count);
+        let waits = self.rest.is_some_and(|rest| {
+            let is_next_turn = account.path_calls < rest.calls && self.turns < rest.turns;
+            is_next_turn || account.estimated() < rest.tokens
+        });
         waits && (!is_full || account.marks.is_doubted())
     }
 

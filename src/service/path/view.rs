@@ -378,7 +378,7 @@ fn worked_out(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> Ses
         leaf_is_tip: guard.leaf_is_tip,
         guard: guard.guard,
         recounting: guard.recounting,
-        rests_until: guard.rests_until,
+        rest: guard.rest,
         awaits_turn_end: guard.awaits_turn_end,
         ahead: guard.ahead,
         red_since: guard.red_since,

@@ -15,7 +15,7 @@ use crate::service::compaction::commit::draft::SummaryDraft;
 use crate::service::compaction::work::{CompactionWork, Outline};
 use crate::service::core::clock;
 use crate::service::core::error::Result;
-use crate::service::core::head::{Head, SessionState};
+use crate::service::core::head::{CompactionRest, Head, SessionState};
 use crate::service::path::view;
 use crate::store::entries::{NewBranch, NewEntry};
 
@@ -23,6 +23,8 @@ use crate::store::entries::{NewBranch, NewEntry};
 const RETRY_GROWTH: f64 = 1.1;
 /// Part of the window that lies between two compactions that nobody asked for: one in ten.
 const REST_SHARE: u32 = 10;
+/// A compaction that nobody asked for is at the earliest in the second turn behind another.
+const REST_TURNS: u32 = 2;
 
 /// The entry behind the newest leaf. Its tokens are the summary's and enter the context through the view alone.
 pub(crate) fn compaction_entry(head: &Head, work: &CompactionWork, draft: &mut SummaryDraft, before: u64) -> NewEntry {
@@ -141,10 +143,14 @@ pub(crate) fn hold_off(state: &mut SessionState, settings: &Settings) {
     state.auto_retry_at = Some(grown(state, settings));
 }
 
-/// Notes how much must come to the context, as it is counted, before the next compaction starts by itself: a tenth of the
-/// window, however near to red this one has left it. Much may have come while it was made.
+/// Notes what must come before the next compaction starts by itself, however near to red this one has left the context: a
+/// tenth of the window, and more than the next turn. Much may have come while it was made.
 pub(crate) fn rest(state: &mut SessionState, settings: &Settings) {
-    state.rests_until = Some(state.account.estimated() + i64::from(settings.context_window / REST_SHARE));
+    state.rest = Some(CompactionRest {
+        tokens: state.account.estimated() + i64::from(settings.context_window / REST_SHARE),
+        calls: state.account.path_calls + i64::from(REST_TURNS),
+        turns: state.turns + u64::from(REST_TURNS),
+    });
 }
 
 /// Lets the context be handed out as large as it is until it has grown.

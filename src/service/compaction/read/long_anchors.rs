@@ -1,5 +1,6 @@
-//! The user's first message where it fills most of the window and something else was asked since: a demonstration, a
-//! document. It stands by its beginning and its end, so that there is room for what was asked.
+//! The user's first message where it fills the window and something else was asked since: a demonstration, a document. It
+//! stays as it was said wherever there is room; where there is none for what was asked and done, it stands by its beginning
+//! and its end.
 
 use std::collections::HashSet;
 
@@ -12,19 +13,28 @@ use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_message;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 
-/// Shares of the usable window: a message that takes more than half of it is cut to an eighth.
+/// Shares of the usable window: a message that takes more than half of it, and leaves less than a quarter beside the system
+/// prompt, other anchors and the running request, is cut to an eighth.
 const LONG_SHARE: u32 = 2;
+const LEAST_ROOM_SHARE: u32 = 4;
 const CUT_SHARE: u32 = 8;
 
 /// Their places. The request that the agent is working on stays whole, as does what was pinned.
 pub(super) fn long_anchors(planned: &PlannedCompaction) -> HashSet<usize> {
     let Some(plan) = planned.replaces().filter(|_| !planned.hands_over) else { return HashSet::new() };
-    let running = match planned.running() {
-        Some(RunningPlace::Stands(id)) => Some(id),
-        Some(RunningPlace::Carried(running)) => Some(running.entry_id),
-        Some(RunningPlace::At(_)) | None => None,
-    };
     let settings = &planned.settings;
+    let tokens_at = |index: &usize| planned.loaded.heads.get(*index).map_or(0, |head| u64::from(head.tokens));
+    let (running, running_tokens) = match planned.running() {
+        Some(RunningPlace::Stands(id)) => (Some(id), 0),
+        Some(RunningPlace::Carried(running)) => (Some(running.entry_id), u64::from(running.tokens)),
+        Some(RunningPlace::At(row)) => (None, row.iter().map(tokens_at).sum()),
+        None => (None, 0),
+    };
+    let fixed = u64::try_from(planned.state.account.fixed()).unwrap_or(0);
+    let stays = fixed + plan.anchors.iter().map(tokens_at).sum::<u64>() + running_tokens;
+    if stays + u64::from(settings.usable() / LEAST_ROOM_SHARE) <= u64::from(settings.usable()) {
+        return HashSet::new();
+    }
     let cut: HashSet<Uuid> = planned.loaded.elisions().iter().map(|elision| elision.entry_id).collect();
     let is_long = |index: &usize| {
         let head = planned.loaded.heads.get(*index).filter(|head| head.is_by_user(&settings.agents));
