@@ -145,10 +145,34 @@ pub(super) async fn check_contexts(
         let own = format == recording.format;
         let found = violations(format, messages(&context), own);
         faults.extend(found.into_iter().map(|fault| format!("{when}, {format}: {fault}")));
-        if let Some(first) = first.as_deref().filter(|first| !messages(&context).iter().any(|m| says(m, first))) {
+        let Some(first) = first.as_deref() else { continue };
+        let has = |text: &str| messages(&context).iter().any(|message| says(message, text));
+        let stands = has(first) || leaves_no_room(app, session, first).await && has(head(first)) && has(tail(first));
+        if !stands {
             faults.push(format!("{when}, {format}: the first user message is gone: {first}"));
         }
     }
+}
+
+/// The first message and the system prompts, which stay as they are, take all but a sixteenth of the usable window.
+async fn leaves_no_room(app: &App, session: &str, first: &str) -> bool {
+    let snapshot = app.get(&format!("{session}/snapshot")).await.expect(200);
+    let number = |name: &str| snapshot[name].as_u64().unwrap();
+    let usable = number("window") - number("reserve_tokens");
+    let entries = all(app, &format!("{session}/entries")).await;
+    let stays = |entry: &&Value| entry["role"] == "system" || entry["role"] == "user" && says(&entry["item"], first);
+    let said_again = entries.iter().filter(|entry| entry["role"] == "user" && says(&entry["item"], first)).skip(1);
+    let tokens = |entry: &Value| entry["tokens"].as_u64().unwrap();
+    let staying = entries.iter().filter(stays).map(tokens).sum::<u64>() - said_again.map(tokens).sum::<u64>();
+    staying > usable - usable / 16
+}
+
+fn head(text: &str) -> &str {
+    text.char_indices().nth(100).map_or(text, |(end, _)| &text[..end])
+}
+
+fn tail(text: &str) -> &str {
+    text.char_indices().rev().nth(100).map_or(text, |(start, _)| &text[start..])
 }
 
 /// Leaves about a quarter of the session as it is, in a window that the whole nearly fills.

@@ -13,10 +13,10 @@ use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_message;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 
-/// Shares of the usable window: a message that takes more than half of it, and leaves less than a quarter beside the system
-/// prompt, other anchors and the running request, is cut to an eighth.
+/// Shares of the usable window: a message that takes more than half of it, and leaves less than a sixteenth beside the system
+/// prompt and the other anchors, is cut to an eighth.
 const LONG_SHARE: u32 = 2;
-const LEAST_ROOM_SHARE: u32 = 4;
+const LEAST_ROOM_SHARE: u32 = 16;
 const CUT_SHARE: u32 = 8;
 
 /// Their places. The request that the agent is working on stays whole, as does what was pinned.
@@ -24,14 +24,13 @@ pub(super) fn long_anchors(planned: &PlannedCompaction) -> HashSet<usize> {
     let Some(plan) = planned.replaces().filter(|_| !planned.hands_over) else { return HashSet::new() };
     let settings = &planned.settings;
     let tokens_at = |index: &usize| planned.loaded.heads.get(*index).map_or(0, |head| u64::from(head.tokens));
-    let (running, running_tokens) = match planned.running() {
-        Some(RunningPlace::Stands(id)) => (Some(id), 0),
-        Some(RunningPlace::Carried(running)) => (Some(running.entry_id), u64::from(running.tokens)),
-        Some(RunningPlace::At(row)) => (None, row.iter().map(tokens_at).sum()),
-        None => (None, 0),
+    let running = match planned.running() {
+        Some(RunningPlace::Stands(id)) => Some(id),
+        Some(RunningPlace::Carried(running)) => Some(running.entry_id),
+        Some(RunningPlace::At(_)) | None => None,
     };
     let fixed = u64::try_from(planned.state.account.fixed()).unwrap_or(0);
-    let stays = fixed + plan.anchors.iter().map(tokens_at).sum::<u64>() + running_tokens;
+    let stays = fixed + plan.anchors.iter().map(tokens_at).sum::<u64>();
     if stays + u64::from(settings.usable() / LEAST_ROOM_SHARE) <= u64::from(settings.usable()) {
         return HashSet::new();
     }
