@@ -14,9 +14,8 @@ use crate::app::App;
 use crate::drill_support::all;
 
 const SEED: u64 = 2028;
-const WINDOW: u64 = 6_000;
-/// Growth of a tenth of the usable window allows one more compaction.
-const TENTH: u64 = WINDOW * 3 / 4 / 10;
+/// Small and larger windows; words that make a turn fill a like share of each.
+const WINDOWS: [(u64, usize); 3] = [(6_000, 1), (12_000, 2), (24_000, 4)];
 
 #[derive(Debug, Clone, Copy)]
 enum Edit {
@@ -46,8 +45,17 @@ enum Telling {
 #[derive(Debug, Clone)]
 struct Case {
     telling: Telling,
-    /// With each turn: the words of its longest message, and the edit.
-    turns: Vec<(usize, Edit)>,
+    /// Which of the windows.
+    window: usize,
+    turns: Vec<Turn>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    /// The words of what is asked, and with a call, of what the tool returned.
+    words: usize,
+    calls: bool,
+    edit: Edit,
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -70,8 +78,10 @@ fn case() -> impl Strategy<Value = Case> {
         1 => Just(Telling::Late),
         1 => prop_oneof![Just(1), Just(20), Just(700), Just(30_000)].prop_map(Telling::Absurd),
     ];
-    let turn = (prop_oneof![3 => 5..40_usize, 1 => 60..100_usize], edit());
-    (telling, proptest::collection::vec(turn, 6..16)).prop_map(|(telling, turns)| Case { telling, turns })
+    let turn = (prop_oneof![3 => 5..40_usize, 1 => 60..100_usize], any::<bool>(), edit());
+    let turn = turn.prop_map(|(words, calls, edit)| Turn { words, calls, edit });
+    let turns = proptest::collection::vec(turn, 6..16);
+    (telling, 0..WINDOWS.len(), turns).prop_map(|(telling, window, turns)| Case { telling, window, turns })
 }
 
 /// Gives what the edit has added to the history.
@@ -107,23 +117,39 @@ fn edited(items: &mut Vec<Value>, edit: Edit, turn: usize) -> Option<Value> {
     }
 }
 
+fn words(turn: usize, count: usize) -> String {
+    (0..count).map(|word| format!("t{turn}w{word} ")).collect()
+}
+
+/// A call of a tool, and what it returned.
+fn called(turn: usize, count: usize) -> [Value; 2] {
+    let id = format!("call_{turn}");
+    let function = json!({"name": "read_file", "arguments": format!(r#"{{"path": "part{turn}.txt"}}"#)});
+    let call = json!({"id": id, "type": "function", "function": function});
+    [
+        json!({"role": "assistant", "content": null, "tool_calls": [call]}),
+        json!({"role": "tool", "tool_call_id": id, "content": format!("Read: {}", words(turn, count))}),
+    ]
+}
+
 /// A client that posts an edited history with every turn.
 struct Played<'a> {
     poster: Poster<'a>,
     history: Vec<Value>,
     before: Option<Vec<Value>>,
     sent: u64,
-    /// Turns behind which compactions landed, and how much had been posted by then.
+    requests: usize,
+    /// Requests behind which compactions landed, and how much had been posted by then.
     compacted: Vec<(usize, u64)>,
     posted: u64,
     /// Tokens of the message at the end that the next turn replaces.
     clock: u64,
 }
 
-/// What had been posted with the turn before.
+/// What had been posted with the request before.
 #[derive(Clone, Copy)]
 struct Before {
-    turn: usize,
+    request: usize,
     posted: u64,
 }
 
@@ -138,16 +164,28 @@ impl Played<'_> {
         }
     }
 
-    async fn turn(&mut self, turn: usize, (words, edit): (usize, Edit), telling: Telling) {
-        let text: String = (0..words).map(|word| format!("t{turn}w{word} ")).collect();
-        let asked = said(0, &format!("Turn {turn}, please: {text}"));
-        let before = Before { turn: turn.saturating_sub(1), posted: self.posted + self.clock };
+    /// The user asks; the agent calls a tool in every other turn, and answers.
+    async fn turn(&mut self, turn: usize, step: Turn, telling: Telling) {
+        let asked = said(0, &format!("Turn {turn}, please: {}", words(turn, step.words)));
         self.history.push(asked.clone());
-        let added = edited(&mut self.history, edit, turn);
+        let added = edited(&mut self.history, step.edit, turn);
         let more: Vec<Value> = added.into_iter().chain([asked]).collect();
-        self.posted += self.poster.count(&json!(more)).await + ANSWER;
         let clock = json!({"role": "user", "content": format!("It is {turn}:00. Go on.")});
-        let tail = if matches!(edit, Edit::ReplaceLast) { vec![clock] } else { Vec::new() };
+        let tail = if matches!(step.edit, Edit::ReplaceLast) { vec![clock] } else { Vec::new() };
+        self.request(&more, &tail, telling).await;
+        if step.calls {
+            let called = called(turn, step.words);
+            self.history.extend_from_slice(&called);
+            self.request(&called, &[], telling).await;
+        }
+        self.history.push(said(1, &format!("Done with {turn}.")));
+    }
+
+    /// Posts the history with what is `more` in it, and `tail` behind it, which the next request has no more.
+    async fn request(&mut self, more: &[Value], tail: &[Value], telling: Telling) {
+        let before = Before { request: self.requests, posted: self.posted + self.clock };
+        self.requests += 1;
+        self.posted += self.poster.count(&json!(more)).await + ANSWER;
         self.clock = if tail.is_empty() { 0 } else { self.poster.count(&json!(tail)).await };
         let sent = match &self.before {
             Some(context) => self.poster.count(&json!(context)).await,
@@ -155,26 +193,31 @@ impl Played<'_> {
         };
         let usage = self.usage(telling, sent).filter(|_| sent > 0);
         self.sent = sent;
-        let answer = self.poster.put(&[self.history.as_slice(), &tail].concat(), usage).await;
+        let answer = self.poster.put(&[self.history.as_slice(), tail].concat(), usage).await;
         self.poster.agrees(&answer).await;
         if matches!(telling, Telling::Honest) {
-            teaches_nothing_new(&answer["snapshot"]);
+            teaches_nothing_new(&answer["snapshot"], self.poster.window);
         }
         self.before = Some(shown(&answer));
-        self.history.push(said(1, &format!("Done with {turn}.")));
-        self.look(turn, before, place_of(&answer["entries"][0]["id"])).await;
+        self.look(before, place_of(&answer["entries"][0]["id"])).await;
     }
 
-    /// No compaction within a turn of another, nor before a tenth has come. A worker may carry one out between two turns:
-    /// one that stands before the first entry that the turn has added belongs to the turn before.
-    async fn look(&mut self, turn: usize, before: Before, first_entry: Option<u64>) {
+    /// No compaction in the request behind another, nor before a tenth has come. A worker may carry one out between two
+    /// requests: one that stands before the first entry that the request has added belongs to the one before.
+    async fn look(&mut self, before: Before, first_entry: Option<u64>) {
         for place in self.poster.landed().await.into_iter().skip(self.compacted.len()) {
             let is_before = first_entry.is_some_and(|first| place < first);
-            let now = (turn, self.posted + self.clock);
-            self.compacted.push(if is_before { (before.turn, before.posted) } else { now });
+            let now = (self.requests, self.posted + self.clock);
+            self.compacted.push(if is_before { (before.request, before.posted) } else { now });
             if let [.., (first, grown), (second, posted)] = self.compacted.as_slice() {
-                assert!(second - first > 1, "turn {turn}: compacted at {first} and {second}");
-                assert!(posted - grown >= TENTH, "turn {turn}: compacted after {} tokens more", posted - grown);
+                assert!(second - first > 1, "compacted at {first} and {second}");
+                // A tenth of the usable window.
+                let tenth = self.poster.window * 3 / 4 / 10;
+                assert!(
+                    posted - grown >= tenth,
+                    "compacted at {first} and {second}, after {} tokens more",
+                    posted - grown
+                );
             }
         }
     }
@@ -182,10 +225,10 @@ impl Played<'_> {
 
 /// A provider that counts as we do teaches no factor, and nothing beside what is posted but what a replaced message makes of
 /// the account.
-fn teaches_nothing_new(snapshot: &Value) {
+fn teaches_nothing_new(snapshot: &Value, window: u64) {
     let (factor, unposted) = (snapshot["calibration"].as_f64(), snapshot["breakdown"]["unposted"].as_u64());
     let is_so =
-        factor.is_some_and(|factor| (factor - 1.0).abs() < 0.1) && unposted.is_none_or(|tokens| tokens <= WINDOW / 50);
+        factor.is_some_and(|factor| (factor - 1.0).abs() < 0.1) && unposted.is_none_or(|tokens| tokens <= window / 50);
     assert!(is_so, "{snapshot}");
 }
 
@@ -212,14 +255,24 @@ fn a_history_that_is_edited_at_every_turn_keeps_its_compactions() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = TestRunner::new(config).run(&case(), |case| {
         let run = async {
-            let history: Vec<Value> = (0..14).map(message).collect();
-            let poster = Poster::new(app, WINDOW).await;
-            let mut played =
-                Played { poster, history, before: None, sent: 0, compacted: Vec::new(), posted: 0, clock: 0 };
+            let (window, factor) = WINDOWS[case.window];
+            let history: Vec<Value> = (0..14 * factor).map(message).collect();
+            let poster = Poster::new(app, window).await;
+            let mut played = Played {
+                poster,
+                history,
+                before: None,
+                sent: 0,
+                requests: 0,
+                compacted: Vec::new(),
+                posted: 0,
+                clock: 0,
+            };
             let snapshot = app.get(&format!("{}/snapshot", played.poster.session)).await.expect(200);
             let telling = told(case.telling, snapshot["breakdown"]["unposted"].is_number());
             for (turn, step) in case.turns.iter().enumerate() {
-                played.turn(turn, *step, telling).await;
+                let step = Turn { words: step.words * factor, ..*step };
+                played.turn(turn, step, telling).await;
             }
             let entries = all(app, &format!("{}/entries?all=true", played.poster.session)).await;
             assert!(entries.len() >= played.history.len(), "nothing is lost");
