@@ -226,9 +226,11 @@ impl Account {
         self.overhead(settings.estimator) >= u64::from(settings.usable())
     }
 
-    /// The context is larger than the window.
+    /// The context is larger than the window, by its newest usage or by what is counted: the usage may be of a smaller one.
     pub fn exceeds_window(&self, settings: &Settings) -> bool {
-        self.tokens(settings.estimator).0 > u64::from(settings.context_window)
+        let told = self.tokens(settings.estimator).0;
+        let counted = size(self.learnt(settings.estimator).bill(self.estimated()));
+        told.max(counted) > u64::from(settings.context_window)
     }
 
     /// Returns true if the context is due for a compaction that is prepared ahead of red. The distance of that mark to red

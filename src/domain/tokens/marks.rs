@@ -12,6 +12,8 @@ pub const FACTOR: std::ops::RangeInclusive<f64> = 0.5..=2.0;
 const MOST: usize = 8;
 /// A mark contradicts what was learnt where it is off by more than this share of itself.
 const CONTRADICTS: f64 = 0.10;
+/// Steps agree on a factor that they are off from by no more than this share of it.
+const AGREES: f64 = 0.15;
 /// A small context says little: what is unknown of a request would drown a factor. In tokens; the weight, too, that the
 /// factor 1 has beside what was seen.
 const LITTLE: i64 = 1_000;
@@ -186,12 +188,30 @@ impl Marks {
         };
         pairs.filter(tell).map(|(from, to)| {
             let slope = (to.tokens - from.tokens) as f64 / (to.count - from.count) as f64;
-            (slope.clamp(*FACTOR.start(), *FACTOR.end()), (to.count - from.count).abs())
+            (slope, (to.count - from.count).abs())
         })
     }
 
-    /// The middle of what the steps between marks say, each weighed by its length, among them the factor 1.
+    /// The middle of what the steps between marks say, each weighed by its length, among them the factor 1. One below 1 is
+    /// believed only where the steps agree: usage that comes late says less than was sent, and something else each time.
     fn factor(&self) -> f64 {
+        let middle = self.middle();
+        if middle < 1.0 && !self.agree_on(middle) {
+            return 1.0;
+        }
+        middle.clamp(*FACTOR.start(), *FACTOR.end())
+    }
+
+    /// Most of what the steps tell is near this factor.
+    fn agree_on(&self, factor: f64) -> bool {
+        let length = |near: &dyn Fn(f64) -> bool| -> i64 {
+            self.steps().filter(|(slope, _)| near(*slope)).map(|(_, length)| length).sum()
+        };
+        let near = length(&|slope| (slope - factor).abs() <= factor * AGREES);
+        near * 3 >= length(&|_| true) * 2
+    }
+
+    fn middle(&self) -> f64 {
         let mut steps: Vec<(f64, i64)> = self.steps().collect();
         steps.push((1.0, LITTLE));
         steps.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -227,5 +247,37 @@ impl Measured {
         let said = self.tokens as f64;
         let off = (some.min(other) - said).max(said - some.max(other)).max(0.0);
         off > CONTRADICTS * said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learnt(requests: &[(i64, i64)]) -> Learnt {
+        let mut marks = Marks::default();
+        for (count, tokens) in requests {
+            marks.take(Measured { count: *count, tokens: *tokens, fixed: 0 }, false);
+        }
+        marks.learnt(false)
+    }
+
+    /// Each figure is of the request before: what it says of a step is what another step brought.
+    #[test]
+    fn usage_of_the_request_before_teaches_no_discount() {
+        let counts = [14_539, 14_733, 14_971, 15_589, 15_881, 16_701, 17_275, 17_645, 19_145, 20_663, 20_985, 21_289];
+        for from in 0..counts.len() - 8 {
+            let late: Vec<(i64, i64)> = counts[from..].windows(2).take(9).map(|pair| (pair[1], pair[0])).collect();
+            assert_eq!(learnt(&late).factor, 1.0, "{late:?}");
+        }
+    }
+
+    /// A provider that counts less than we, more or less evenly, is believed.
+    #[test]
+    fn steps_that_agree_teach_a_discount() {
+        let honest =
+            [(4_000, 3_200), (5_000, 4_010), (7_000, 5_600), (7_500, 5_990), (10_000, 8_020), (14_000, 11_200)];
+        let factor = learnt(&honest).factor;
+        assert!((0.78..0.83).contains(&factor), "{factor}");
     }
 }
