@@ -8,15 +8,20 @@ use super::message::{Message, Role};
 
 /// Opens both lines.
 const MARK: &str = "[running request]";
-/// Before the copy of a request. What it says stays true when newer messages follow.
-const COPY: &str = "[running request] The user's message that the next steps go on with. It stands here in place of where it was \
-                    said, and was not sent again:";
+/// Before the copy of a request. What it says stays true when newer messages follow, and when it was carried out.
+const COPY: &str = "[running request] The user's newest message before those below, which go on from it. It stands here in place \
+                    of where it was said, and was not sent again; whether it was carried out, what follows tells:";
 /// The same in contexts of earlier versions.
-const FORMER_COPY: &str = "[running request] What follows is the user's message that the next steps go on with, once more; it is no \
-                           new request:";
+const FORMER_COPIES: [&str; 2] = [
+    "[running request] The user's message that the next steps go on with. It stands here in place of where it was said, and was \
+     not sent again:",
+    "[running request] What follows is the user's message that the next steps go on with, once more; it is no new request:",
+];
 /// Where the first message of the conversation is the request, and stands.
-const STILL: &str = "[running request] The next steps go on with the user's request at the beginning of this conversation. \
-                     This line is no new request.";
+const STILL: &str = "[running request] The messages below go on from the user's request at the beginning of this conversation. This \
+                     line is no new request; whether that one was carried out, what follows tells.";
+const FORMER_STILL: &str = "[running request] The next steps go on with the user's request at the beginning of this conversation. \
+                            This line is no new request.";
 /// Between head and tail of one that is too long to stand whole.
 const CUT: &str = "[… {} characters left out …]";
 
@@ -54,9 +59,10 @@ pub fn asked(text: &str) -> Option<&str> {
     if !begun.starts_with(MARK) {
         return Some(text);
     }
-    match begun.strip_prefix(COPY).or_else(|| begun.strip_prefix(FORMER_COPY)) {
+    let mut copies = [COPY].into_iter().chain(FORMER_COPIES);
+    match copies.find_map(|copy| begun.strip_prefix(copy)) {
         Some(said) => Some(said),
-        None if begun.trim_end() == STILL => None,
+        None if [STILL, FORMER_STILL].contains(&begun.trim_end()) => None,
         None => Some(text),
     }
 }
@@ -85,7 +91,10 @@ mod tests {
     fn a_copy_says_what_was_asked() {
         let copy = RunningRequest::copy(Uuid::nil(), " Use port 5177.\n", 100);
         assert_eq!(asked(&copy.text).map(str::trim), Some("Use port 5177."));
-        assert_eq!(asked(&format!("{FORMER_COPY}\n\nUse port 80.")).map(str::trim), Some("Use port 80."));
+        for former in FORMER_COPIES {
+            assert_eq!(asked(&format!("{former}\n\nUse port 80.")).map(str::trim), Some("Use port 80."));
+        }
+        assert_eq!(asked(FORMER_STILL), None);
         assert_eq!(asked(&RunningRequest::still(Uuid::nil()).text), None);
         assert_eq!(asked("[running request] of mine"), Some("[running request] of mine"));
     }
