@@ -257,10 +257,11 @@ impl Service {
         let how = RenderOptions::of(&head, row.model.as_deref(), row.tools);
         let how = RenderOptions { item_ids: rebuild.item_ids, ..how };
         let load = loaded.load();
+        let stood_in = u64::try_from(state.account.stood_in).unwrap_or(0);
         let job = move || {
             let written = write(&loaded, &view, format, how, system)?;
             let WrittenMessages { messages, led, .. } = &written;
-            let said = WrittenContext { format, messages, is_noted: !written.notes.is_empty(), led: *led };
+            let said = WrittenContext { format, messages, is_noted: !written.notes.is_empty(), led: *led, stood_in };
             let unsaid = unsaid(&loaded, &view, &said, estimator);
             Ok::<_, ServiceError>((crate::service::core::digests::of(messages), written, unsaid, loaded))
         };

@@ -21,7 +21,7 @@ use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 
 pub use source::StoredSource;
-pub use synthetic::SYNTHETIC_RESULT;
+pub use synthetic::{STAND_IN_TOKENS, SYNTHETIC_RESULT};
 
 /// Turns a view into pieces that [`crate::domain::format::write`] can write as they are.
 ///

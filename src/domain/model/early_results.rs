@@ -66,6 +66,11 @@ impl EarlyResults {
         self.older.0 + self.results.iter().map(EarlyResult::unsent).sum::<i64>()
     }
 
+    /// How many calls have their result before them.
+    pub fn answered(&self) -> usize {
+        self.results.iter().filter(|one| one.call.is_some() && !one.is_spare).count()
+    }
+
     /// Takes in an entry. `before` are the calls that were open; `orphans`, the places of its results that answer none.
     pub fn apply(&mut self, head: &EntryMeta, before: &[Option<i64>], orphans: &[usize]) {
         if !self.results.is_empty() {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::json::is_default;
+
 /// Up to so many results without an id are looked up one by one: an index of 4,096 calls would cost more.
 const LOOKED_UP: usize = 32;
 
@@ -16,6 +18,10 @@ pub struct OpenCalls {
     /// Places of the calls of each id, oldest first. All are of one entry: a call of a later one ends their wait.
     by_id: HashMap<String, VecDeque<u64>>,
     next: u64,
+    /// How many of them are passed over and shown.
+    passed_over: usize,
+    /// Calls before this place were passed over or are waited for no more.
+    passed: u64,
 }
 
 /// A call that waits for its result.
@@ -25,6 +31,24 @@ pub struct OpenCall {
     pub name: String,
     /// The entry that made the call.
     pub seq: i64,
+    /// The conversation has gone on without its result.
+    #[serde(default, skip_serializing_if = "is_default")]
+    is_passed_over: bool,
+    /// No context shows it: a compaction covers it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    is_covered: bool,
+}
+
+impl OpenCall {
+    /// A call that waits since the entry `seq`.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, seq: i64) -> OpenCall {
+        OpenCall { id: id.into(), name: name.into(), seq, is_passed_over: false, is_covered: false }
+    }
+
+    /// A context shows that it has no result.
+    fn is_told_unanswered(&self) -> bool {
+        self.is_passed_over && !self.is_covered
+    }
 }
 
 impl OpenCalls {
@@ -50,12 +74,40 @@ impl OpenCalls {
         self.calls.get(place).map(|call| call.seq)
     }
 
+    /// Returns true if a result of this id answers a call that no context shows.
+    pub fn is_covered(&self, id: &str) -> bool {
+        let place = self.by_id.get(id).and_then(VecDeque::front);
+        place.and_then(|place| self.calls.get(place)).is_some_and(|call| call.is_covered)
+    }
+
+    /// How many calls a context shows with a result that stands in for the one that did not come.
+    pub fn passed_over(&self) -> usize {
+        self.passed_over
+    }
+
+    /// The conversation goes on: what waits now is passed over, until its result comes after all.
+    pub fn pass_over(&mut self) {
+        for call in self.calls.range_mut(self.passed..).map(|(_, call)| call) {
+            call.is_passed_over = true;
+            self.passed_over += usize::from(call.is_told_unanswered());
+        }
+        self.passed = self.next;
+    }
+
+    /// Notes which calls a new view shows, by their entries.
+    pub fn cover(&mut self, shows: impl Fn(i64) -> bool) {
+        for call in self.calls.values_mut() {
+            call.is_covered = !shows(call.seq);
+        }
+        self.passed_over = self.calls.values().filter(|call| call.is_told_unanswered()).count();
+    }
+
     /// A call waits from now on. One that takes over an id ends the wait for the earlier entry's.
     pub fn open(&mut self, call: OpenCall) {
         let earlier = self.by_id.get(&call.id).and_then(|places| self.calls.get(places.front()?));
         if earlier.is_some_and(|earlier| earlier.seq != call.seq) {
             for place in self.by_id.remove(&call.id).into_iter().flatten() {
-                self.calls.remove(&place);
+                self.remove(place);
             }
         }
         self.push(call);
@@ -63,8 +115,15 @@ impl OpenCalls {
 
     fn push(&mut self, call: OpenCall) {
         self.by_id.entry(call.id.clone()).or_default().push_back(self.next);
+        self.passed_over += usize::from(call.is_told_unanswered());
         self.calls.insert(self.next, call);
         self.next += 1;
+    }
+
+    fn remove(&mut self, place: u64) -> bool {
+        let removed = self.calls.remove(&place);
+        self.passed_over -= usize::from(removed.as_ref().is_some_and(OpenCall::is_told_unanswered));
+        removed.is_some()
     }
 
     /// The oldest call of this id waits no longer; false where there is none.
@@ -74,7 +133,7 @@ impl OpenCalls {
         if places.is_empty() {
             self.by_id.remove(id);
         }
-        place.is_some_and(|place| self.calls.remove(&place).is_some())
+        place.is_some_and(|place| self.remove(place))
     }
 
     /// Forgets the oldest beyond the limit. To be called behind each entry, so that none of its own results is an orphan
@@ -104,7 +163,13 @@ impl Serialize for OpenCalls {
 impl<'de> Deserialize<'de> for OpenCalls {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OpenCalls, D::Error> {
         let mut open = OpenCalls::default();
-        Vec::<OpenCall>::deserialize(deserializer)?.into_iter().for_each(|call| open.push(call));
+        for call in Vec::<OpenCall>::deserialize(deserializer)? {
+            let is_passed_over = call.is_passed_over;
+            open.push(call);
+            if is_passed_over {
+                open.passed = open.next;
+            }
+        }
         Ok(open)
     }
 }

@@ -109,13 +109,19 @@ impl From<CallKind> for ShapeKind {
 }
 
 impl OpenCalls {
+    /// The places of an entry's results that answer calls which no context shows.
+    pub fn covered_by(&self, shape: &Shape) -> Vec<usize> {
+        let results = shape.results.iter().enumerate().filter(|(_, result)| result.kind == ShapeKind::Function);
+        results.filter(|(_, result)| self.is_covered(&result.call_id)).map(|(place, _)| place).collect()
+    }
+
     /// Takes in the entry `seq`. Returns the places of its results that answer no open call.
     pub fn apply(&mut self, seq: i64, shape: &Shape) -> Vec<usize> {
         let calls = || shape.calls.iter().filter(|call| call.kind == ShapeKind::Function);
         // Where the entry has no results, its oldest calls beyond the limit would be opened to be forgotten at once.
         let beyond = if shape.results.is_empty() { calls().count().saturating_sub(OpenCalls::LIMIT) } else { 0 };
         for call in calls().skip(beyond) {
-            self.open(OpenCall { id: call.id.clone(), name: call.name.clone(), seq });
+            self.open(OpenCall::new(&call.id, &call.name, seq));
         }
         let results = shape.results.iter().enumerate().filter(|(_, result)| result.kind == ShapeKind::Function);
         let orphans = results.filter(|(_, result)| !self.close(&result.call_id)).map(|(place, _)| place).collect();

@@ -28,6 +28,9 @@ pub struct Account {
     /// Tokens of results in the view that answer no call: no context has them.
     #[serde(skip_serializing_if = "is_default")]
     pub unsent: i64,
+    /// Tokens of what stands in, in the view, for results that did not come: no entry has them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub stood_in: i64,
     /// Calls of the model on the path, as far as they were counted: runs of its answers.
     #[serde(skip_serializing_if = "is_default")]
     pub path_calls: i64,
@@ -112,6 +115,7 @@ impl Default for Account {
             path_tokens: 0,
             path_result_tokens: 0,
             unsent: 0,
+            stood_in: 0,
             path_calls: 0,
             base: Base::default(),
             usage: None,
@@ -143,7 +147,12 @@ impl Account {
     /// What is counted of a request that showed the path up to a total, behind this base.
     pub fn counted(&self, base: &Base, path_tokens: i64) -> i64 {
         let view = base.summary + base.messages + base.tool_results + (path_tokens - base.path_tokens);
-        self.fixed() + view - self.unsent
+        self.fixed() + view - self.left_out()
+    }
+
+    /// By how much a context is smaller than its entries are together: below 0 where more is put in than left out.
+    pub fn left_out(&self) -> i64 {
+        self.unsent - self.stood_in
     }
 
     /// Estimated tokens of system prompt and tools.
@@ -183,7 +192,7 @@ impl Account {
 
     /// The next answer begins at this total of the path.
     pub fn answer_begins(&mut self, path_tokens: i64) {
-        (self.answer_from, self.unsent_before) = (path_tokens, self.unsent);
+        (self.answer_from, self.unsent_before) = (path_tokens, self.left_out());
     }
 
     /// Sets the view that a compaction at the current end of the path leaves. The mark is of another view from here on;
@@ -209,7 +218,7 @@ impl Account {
             Some(sent) if before.unshown => (sent.base, sent.unsent),
             _ => (before.base, 0),
         };
-        let unsent = unsent + before.unsent - self.unsent;
+        let unsent = unsent + before.left_out() - self.left_out();
         (self.sent, self.unshown) = (Some(SentView { base, in_flight, unsent }), true);
     }
 
@@ -252,6 +261,11 @@ impl Account {
     /// What no compaction can take away: system prompt and tools, posted or not.
     pub fn overhead(&self, estimator: Estimator) -> u64 {
         size(self.staying(!calibrates(estimator)).bill(self.fixed()))
+    }
+
+    /// The most that a compaction could take away: the messages behind what the newest one wrote.
+    pub fn reducible(&self, estimator: Estimator) -> u64 {
+        self.part(size(self.messages_counted() - self.base.summary), estimator)
     }
 
     /// The size of the context and what it rests on.
@@ -327,7 +341,7 @@ impl Account {
     /// The estimates of the parts, brought to scale so that they add up to `tokens`.
     pub fn breakdown(&self, tokens: u64, estimator: Estimator) -> Breakdown {
         let unposted = size(self.learnt(estimator).unposted).min(tokens);
-        let new_results = self.path_result_tokens - self.base.path_result_tokens - self.unsent;
+        let new_results = self.path_result_tokens - self.base.path_result_tokens - self.left_out();
         let scale = match self.estimated() {
             estimated if estimated > 0 => (tokens - unposted) as f64 / estimated as f64,
             _ => 1.0,

@@ -178,7 +178,7 @@ impl Account {
     /// What is counted of a view up to `to`, in tokens of the path.
     fn counted_of(&self, shown: Shown, to: i64) -> i64 {
         // An answer may call for what came before it.
-        let since = if to == self.answer_from { self.unsent_before - self.unsent } else { 0 };
+        let since = if to == self.answer_from { self.unsent_before - self.left_out() } else { 0 };
         match shown {
             Shown::Now => self.counted(&self.base, to) - since,
             Shown::Before(sent) => self.counted(&sent.base, to) - since - sent.unsent,

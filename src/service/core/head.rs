@@ -1,6 +1,6 @@
 //! A session's head: what is known of its leaf's path without reading it, and the cache that holds heads.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::domain::compaction::pays;
+use crate::domain::context::pairing::STAND_IN_TOKENS;
 use crate::domain::model::anti_thrash::AntiThrash;
 use crate::domain::model::compaction::{ElidedPart, Elision};
 use crate::domain::model::early_results::EarlyResults;
@@ -32,6 +33,8 @@ use crate::store::sessions::HeadRow;
 /// Heads kept in memory, so that an append costs one statement.
 const CACHED_HEADS: u64 = 4_096;
 const CACHED_FOR: Duration = Duration::from_secs(600);
+/// Less than this part of the window is not worth a compaction out of turn.
+const REDUCIBLE_SHARE: u32 = 10;
 
 /// State of a session beside its columns, kept as JSON in `sessions.state`; fields that say nothing are left out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -226,10 +229,12 @@ impl SessionState {
     }
 
     /// Returns true if too little has come since the newest compaction for the next to start by itself. A full window does
-    /// not wait, unless a single usage says that it is full: that may be of another context, and the next one tells.
+    /// not wait, unless a single usage says that it is full: that may be of another context, and the next one tells. Nor
+    /// does it help to hurry where nearly all is what no compaction takes away.
     pub fn rests(&self, settings: &Settings) -> bool {
         let account = &self.account;
-        let is_full = account.tokens(settings.estimator).0 > u64::from(settings.usable());
+        let is_full = account.tokens(settings.estimator).0 > u64::from(settings.usable())
+            && account.reducible(settings.estimator) > u64::from(settings.usable() / REDUCIBLE_SHARE);
         let waits = self.rest.is_some_and(|rest| {
             let is_next_turn = account.path_calls < rest.calls && self.turns < rest.turns;
             is_next_turn || account.estimated() < rest.tokens
@@ -244,6 +249,11 @@ impl SessionState {
             if answers && !self.answered {
                 self.account.path_calls += 1;
                 self.account.answer_begins(head.path_tokens - i64::from(head.tokens));
+            }
+            // What an answer holds further is made in the same breath as the calls before it.
+            let goes_on = if answers { !self.answered } else { head.shape.results.is_empty() };
+            if goes_on {
+                self.open_calls.pass_over();
             }
             self.answered = answers;
             self.account.asked_since |= head.is_by_user(&[]) && (head.shape.results.is_empty() || head.shape.mixed);
@@ -269,17 +279,34 @@ impl SessionState {
     /// Takes in an entry's calls and results. Returns the places of its results that answer no open call.
     pub fn note_calls(&mut self, head: &EntryMeta) -> Vec<usize> {
         let asked = self.early_results.asked(&head.shape, &self.open_calls);
+        let covered = self.open_calls.covered_by(&head.shape);
         let orphans = self.open_calls.apply(head.seq, &head.shape);
-        self.early_results.apply(head, &asked, &orphans);
-        self.account.unsent = self.early_results.unsent();
+        if covered.is_empty() {
+            self.early_results.apply(head, &asked, &orphans);
+        } else {
+            let in_no_context: BTreeSet<usize> = covered.into_iter().chain(orphans.iter().copied()).collect();
+            self.early_results.apply(head, &asked, &in_no_context.into_iter().collect::<Vec<_>>());
+        }
+        if head.shape.mixed && head.role != Some(Role::Assistant) {
+            self.open_calls.pass_over();
+        }
+        self.note_unpaired();
         orphans
     }
 
+    /// Tells the account what is in no context, and what stands in for results that did not come.
+    fn note_unpaired(&mut self) {
+        let unanswered = self.open_calls.passed_over().saturating_sub(self.early_results.answered());
+        self.account.unsent = self.early_results.unsent();
+        self.account.stood_in = STAND_IN_TOKENS * i64::try_from(unanswered).unwrap_or(0);
+    }
+
     /// Of the results that answer no call, those that a new view shows are left out of it. Others are nowhere, and what
-    /// they were given to has no result.
-    pub fn keep_unsent(&mut self, shows: impl Fn(i64) -> bool, elisions: &[Elision]) {
+    /// they were given to has no result. A call that the view does not show gets none in it.
+    pub fn keep_unpaired(&mut self, shows: impl Fn(i64) -> bool, elisions: &[Elision]) {
+        self.open_calls.cover(&shows);
         if self.early_results.is_empty() {
-            return;
+            return self.note_unpaired();
         }
         let freed: HashMap<(i64, &str), i64> = elisions
             .iter()
@@ -287,7 +314,7 @@ impl SessionState {
             .map(|elision| ((clock::seq_of(elision.entry_id), elision.tool_call_id.as_str()), elision.freed()))
             .collect();
         self.early_results.keep(shows, |one| freed.get(&(one.seq, one.id.as_str())).copied().unwrap_or(0));
-        self.account.unsent = self.early_results.unsent();
+        self.note_unpaired();
     }
 
     /// No call is open, and the agent spoke last.

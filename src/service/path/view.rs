@@ -407,9 +407,9 @@ fn worked_out(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> Ses
             // What was learnt of the session is known already.
             state.account.usage = None;
             state.account.rebase(i64::from(record.summary_tokens), size.messages, size.tool_results);
-            if !state.early_results.is_empty() {
+            if !state.early_results.is_empty() || !state.open_calls.is_empty() {
                 let shown = shown_seqs(&folded);
-                state.keep_unsent(|seq| shown.contains(&seq), &record.elisions);
+                state.keep_unpaired(|seq| shown.contains(&seq), &record.elisions);
             }
             if record.reverts.is_some() {
                 state.account.usage = usage_before(&loaded.stored, record, &state.account);

@@ -55,7 +55,7 @@ pub(super) fn unsaid(loaded: &PathSlice, view: &[ViewItem], written: &WrittenCon
         None => tokens_of(written.format, message.get(), estimator),
     };
     let handed: u64 = written.messages.iter().map(|message| count(message)).sum();
-    shown.saturating_sub(unsent).saturating_sub(handed + written.led)
+    (shown + written.stood_in).saturating_sub(unsent).saturating_sub(handed + written.led)
 }
 
 /// The messages of a context.
@@ -66,6 +66,8 @@ pub(super) struct WrittenContext<'w> {
     pub is_noted: bool,
     /// Tokens of what stands in the system prompt instead.
     pub led: u64,
+    /// Tokens of what stands in for results that did not come, as the account has it.
+    pub stood_in: u64,
 }
 
 fn tokens_of(format: Format, message: &str, estimator: Estimator) -> u64 {

@@ -9,6 +9,9 @@ use crate::domain::model::shape::{Shape, ShapeKind};
 pub const SYNTHETIC_RESULT: &str = "No result: this tool call was interrupted or its result was never recorded. \
      It is unknown whether it took effect.";
 
+/// What it adds to a context, about: its words in the message of a result.
+pub const STAND_IN_TOKENS: i64 = 31;
+
 /// The result of a call of this id and tool.
 pub(super) fn result(tool_call_id: String, name: String) -> ToolResult {
     ToolResult {
@@ -34,4 +37,22 @@ pub(super) fn stand_in(role: Role, shape: &Shape) -> Message {
         })
     });
     Message { role, content: calls.collect(), stop: None, opaque: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::settings::Estimator;
+    use crate::domain::tokens::count_message;
+
+    #[test]
+    fn a_stand_in_adds_what_is_said_of_it() {
+        for estimator in [Estimator::O200k, Estimator::Cl100k, Estimator::Pi, Estimator::Praison] {
+            let result = result("call_1".to_owned(), "read_file".to_owned());
+            let content = vec![Block::ToolResult(result)];
+            let message = Message { role: Role::Tool, content, stop: None, opaque: None };
+            let counted = i64::from(count_message(estimator, &message).total);
+            assert!((counted - STAND_IN_TOKENS).abs() <= 8, "{estimator:?}: {counted}");
+        }
+    }
 }

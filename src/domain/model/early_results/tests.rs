@@ -76,6 +76,6 @@ fn beyond_the_limit_the_sum_stays_and_goes_with_its_view() {
 fn what_older_versions_stored_is_read() {
     let early: EarlyResults = serde_json::from_str(r#"["c1"]"#).unwrap();
     assert_eq!(early.unsent(), 0);
-    assert!(early.answer(&OpenCall { id: "c1".to_owned(), name: "read".to_owned(), seq: 4 }));
-    assert!(!early.answer(&OpenCall { id: "c2".to_owned(), name: "read".to_owned(), seq: 4 }));
+    assert!(early.answer(&OpenCall::new("c1", "read", 4)));
+    assert!(!early.answer(&OpenCall::new("c2", "read", 4)));
 }

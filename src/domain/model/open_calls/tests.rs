@@ -30,7 +30,7 @@ impl Listed {
 }
 
 fn call(id: impl ToString, name: impl ToString, seq: i64) -> OpenCall {
-    OpenCall { id: id.to_string(), name: name.to_string(), seq }
+    OpenCall::new(id.to_string(), name.to_string(), seq)
 }
 
 /// An entry's calls, as numbers of id and name, and the ids that its results close.

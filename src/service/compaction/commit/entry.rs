@@ -135,7 +135,7 @@ pub(crate) fn rebase(state: &mut SessionState, outline: &Outline, record: &Compa
     state.account.rebase(summary, messages, anchored.tool_results + results - elided);
     let first_kept = if kept.id.is_nil() { i64::MAX } else { clock::seq_of(kept.id) };
     let anchors: HashSet<i64> = outline.anchors.iter().map(|anchor| anchor.seq).collect();
-    state.keep_unsent(|seq| seq >= first_kept || anchors.contains(&seq), &record.elisions);
+    state.keep_unpaired(|seq| seq >= first_kept || anchors.contains(&seq), &record.elisions);
 }
 
 /// Keeps appends from starting the next compaction until the context has grown.
