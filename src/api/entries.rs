@@ -117,6 +117,7 @@ fn checked(body: AppendEntries) -> Result<Append> {
         parent_id: body.parent_id,
         expected_leaf_id: body.expected_leaf_id,
         usage: body.usage,
+        is_whole: false,
         provider_error: body.provider_error,
     })
 }

@@ -63,6 +63,7 @@ pub async fn import(services: &Services, import: Import) -> anyhow::Result<()> {
             expected_leaf_id: None,
             usage: None,
             provider_error: None,
+            is_whole: false,
         };
         match services.sessions.append(tenant, session.id, append).await {
             Ok(appended) => warnings.take(&appended.warnings, taken),

@@ -270,6 +270,7 @@ impl Keeper {
             parent_id: None,
             expected_leaf_id: None,
             usage: None,
+            is_whole: false,
             provider_error: Some(error),
         };
         let appended = sessions.append(tenant, kept.session, append).await?;

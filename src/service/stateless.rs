@@ -155,6 +155,7 @@ fn append_of(request: &StatelessRequest) -> Append {
         expected_leaf_id: None,
         usage: None,
         provider_error: None,
+        is_whole: false,
     }
 }
 

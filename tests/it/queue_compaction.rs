@@ -39,6 +39,7 @@ async fn playing(pool: &PgPool) -> (Service, Tenant, Uuid, DropGuard) {
         expected_leaf_id: None,
         usage: None,
         provider_error: None,
+        is_whole: false,
     };
     service.append(tenant, session.id, append).await.unwrap();
 

@@ -94,6 +94,7 @@ pub fn chat(items: Vec<Value>) -> Append {
         expected_leaf_id: None,
         usage: None,
         provider_error: None,
+        is_whole: false,
     }
 }
 

@@ -294,6 +294,12 @@ impl SessionState {
         orphans
     }
 
+    /// Whoever posts a whole transcript has no result for what it ends with.
+    pub fn pass_over_calls(&mut self) {
+        self.open_calls.pass_over();
+        self.note_unpaired();
+    }
+
     /// Tells the account what is in no context, and what stands in for results that did not come.
     fn note_unpaired(&mut self) {
         let unanswered = self.open_calls.passed_over().saturating_sub(self.early_results.answered());

@@ -286,6 +286,9 @@ impl Service {
             false => carry(connection, tenant, head, &mut loaded, left.as_ref(), true).await?,
         };
         let (carried, branches) = carried.map_or_else(Default::default, |one| (vec![one.entry], one.branches));
+        if append.is_whole {
+            head.state.pass_over_calls();
+        }
         head.state.auto_retry_at = auto_retry_at;
         head.state.retell = retell.filter(|_| goes_on && carried.is_empty());
         // Another branch may well be made to fit.

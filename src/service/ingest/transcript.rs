@@ -156,6 +156,9 @@ impl Service {
         let matched = given.items - news.items.len();
         if news.items.is_empty() {
             departure.let_go(&mut head);
+            if forked {
+                head.state.pass_over_calls();
+            }
             let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
             if forked {
                 sessions::update(connection, tenant.0, &row, clock::now()).await?;
@@ -184,6 +187,7 @@ impl Service {
             expected_leaf_id: None,
             usage: given.usage.filter(|_| !departure.changes_the_view),
             provider_error: None,
+            is_whole: true,
         };
         let done = self
             .append_to(connection, tenant, &mut head, append, opened, news.chained)

@@ -101,6 +101,7 @@ impl<'a> Growing<'a> {
             expected_leaf_id: None,
             usage: None,
             provider_error: None,
+            is_whole: false,
         };
         match self.service.append(self.tenant, self.session, append).await {
             Err(ServiceError::Invalid(_)) if self.recording.is_some_and(|one| is_broken(&one.name)) => {}

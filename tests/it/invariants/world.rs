@@ -237,6 +237,7 @@ impl World {
             expected_leaf_id: None,
             usage: appending.usage.map(|tokens| json!({"input_tokens": tokens, "output_tokens": 7})),
             provider_error: None,
+            is_whole: false,
         };
         let appended = self.service.append(self.tenant, self.id(), append).await.unwrap();
         assert_eq!(appended.entries.len(), raw.len());

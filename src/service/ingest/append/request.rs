@@ -24,6 +24,8 @@ pub struct Append {
     pub usage: Option<Value>,
     /// The text of a failed model call.
     pub provider_error: Option<String>,
+    /// The items end a transcript that was posted whole.
+    pub is_whole: bool,
 }
 
 /// What an append did.
