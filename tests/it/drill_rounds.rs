@@ -56,7 +56,7 @@ pub fn told_calls(summary: &str) -> u64 {
                 [" call: #", " calls: #", " calls among #", " call among #"].iter().any(|words| count.contains(words));
             return if is_count { number(count).unwrap() } else { 0 };
         }
-        let gap = line.strip_prefix('[').and_then(|line| line.strip_suffix(" not told here]"));
+        let gap = line.strip_prefix("[… ").and_then(|line| line.strip_suffix(']'));
         let Some((_, first)) = gap.and_then(|names| names.split_once('#')) else { return 0 };
         let last = first.split_once("-#").map_or(first, |(_, last)| last);
         number(last).unwrap() + 1 - number(first).unwrap()

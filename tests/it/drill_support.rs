@@ -132,7 +132,7 @@ pub fn upstream<'a>(base_url: &'a str, timeout_ms: &'a str) -> Vec<(&'static str
 /// How many requests a summary says that it leaves out.
 pub fn requests_left_out(text: &str) -> usize {
     let left_out = |line: &str| {
-        let names = line.strip_prefix("[u")?.strip_suffix(" not told here]")?;
+        let names = line.strip_prefix("[… u")?.strip_suffix(']')?;
         let range = names.split([' ', ',']).next()?;
         let (first, last) = range.split_once("-u").unwrap_or((range, range));
         Some(last.parse::<usize>().ok()? + 1 - first.parse::<usize>().ok()?)

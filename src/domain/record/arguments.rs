@@ -20,10 +20,19 @@ const MOST_LINES: usize = 2_000;
 /// Blocks of one argument that are told, and the marks between what they look for and what they put there.
 const MOST_EDITS: usize = 6;
 const MARK: &str = "<<<<<<<";
+/// Files of one patch that are named, and lines of a command before it.
+const MOST_PATCHED: usize = 12;
+const OPENING_LINES: usize = 4;
 /// Fewer names do not stand for a program.
 const LEAST_NAMES: usize = 2;
 /// Of so many lines a single one may say what they are.
 const FEW: usize = 6;
+/// The least that is told of what an edit puts in, in quarter tokens.
+const LEAST_CAME: usize = 60;
+/// A field that every call has, of so many tools and calls at least, says nothing of what a call does: a harness shows it to
+/// its user.
+const LEAST_TOOLS: usize = 3;
+const LEAST_CALLS: usize = 8;
 /// Openings of the names that tools give to a text that they replace, and to the one that they put in its place.
 const REPLACED: [&str; 5] = ["old", "search", "find", "before", "original"];
 const REPLACING: [&str; 4] = ["new", "replac", "after", "updated"];
@@ -32,6 +41,9 @@ const REPLACING: [&str; 4] = ["new", "replac", "after", "updated"];
 #[derive(Debug, Default)]
 pub(super) struct ArgumentShapes<'a> {
     tools: HashMap<&'a str, CommonArguments<'a>>,
+    /// In how many of all calls that were learnt a field of this name stands.
+    names: HashMap<&'a str, usize>,
+    calls: usize,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +100,9 @@ impl<'a> ArgumentShapes<'a> {
             return;
         }
         common.calls += 1;
+        self.calls += 1;
         for (name, value) in fields(call) {
+            *self.names.entry(name).or_default() += 1;
             let same = common.values.entry((name, hashed(&value))).or_default();
             *same = (same.0 + 1, &call.id);
         }
@@ -97,6 +111,11 @@ impl<'a> ArgumentShapes<'a> {
     /// Returns how many calls of a tool there are, up to [`COMPARED`].
     pub fn calls(&self, tool: &str) -> usize {
         self.tools.get(tool).map_or(0, |common| common.calls)
+    }
+
+    /// Returns true if calls of all tools have a field of this name.
+    fn is_universal(&self, name: &str) -> bool {
+        self.tools.len() >= LEAST_TOOLS && self.calls >= LEAST_CALLS && self.names.get(name) == Some(&self.calls)
     }
 
     /// The oldest of the calls of the tool that have this value here, where most of them do.
@@ -111,6 +130,9 @@ impl<'a> ArgumentShapes<'a> {
         let mut all = fields(call);
         // The list stands behind the conversation.
         all.retain(|(name, _)| !is_side_list(call, name));
+        if all.iter().any(|(name, _)| !self.is_universal(name)) {
+            all.retain(|(name, value)| !self.is_universal(name) || is_path(name, value));
+        }
         let unusual = |(name, value): &&(&str, Cow<'_, str>)| {
             let usual = self.oldest_of_usual(&call.name, name, value).filter(|_| all.len() > 1);
             // The folder that all work is done in is named once.
@@ -216,12 +238,16 @@ fn edit(told: &[&(&str, Cow<'_, str>)], room: usize) -> Option<String> {
 
 /// What came, and in place of what.
 fn replacement(gone: &str, came: &str, room: usize) -> String {
-    let mut edit = String::new();
+    let (mut edit, mut is_whole) = (String::new(), true);
     if !came.is_empty() {
-        let came = if came.contains('\n') { outline(came, room) } else { shortened(came, room, 0) };
-        edit.push_str(&format!(": + {came}"));
+        let told = if came.contains('\n') { outline(came, room) } else { shortened(came, room, 0) };
+        // What came is the file now: some of it says more than that there was something.
+        let told = if told == GAP { shortened(&came.replace('\n', " ⏎ "), room.max(LEAST_CAME), 0) } else { told };
+        is_whole = !told.contains(GAP) || came.contains(GAP);
+        edit.push_str(&format!(": + {told}"));
     }
-    if !gone.is_empty() && room >= 60 {
+    // Beside a part of what came, what went would read as what stands there.
+    if !gone.is_empty() && room >= 60 && is_whole {
         edit.push_str(&format!(" (in place of {})", shortened(&gone.replace('\n', " ⏎ "), (room / 4).max(30), 0)));
     }
     edit
@@ -291,7 +317,8 @@ fn changed(old: &str, new: &str) -> (String, String) {
 
 /// A patch by its files and the lines that it adds.
 fn patch(value: &str, room: usize) -> Option<String> {
-    let opens = ["***", "---", "+++", "diff"].iter().any(|opening| value.trim_start().starts_with(opening));
+    let opens = ["***", "---", "+++", "diff"].iter().any(|opening| value.trim_start().starts_with(opening))
+        || value.lines().take(OPENING_LINES).any(|line| line.starts_with("*** Begin Patch"));
     let is_file = |line: &&str| line.starts_with("***") || line.starts_with("+++");
     let lines: Vec<&str> =
         value.lines().take(MOST_LINES).filter(|line| line.len() > 2 && line.starts_with(['+', '*'])).collect();
@@ -300,7 +327,10 @@ fn patch(value: &str, room: usize) -> Option<String> {
     }
     // What only opens and closes the patch names none.
     let names_file = |line: &&str| is_file(line) && line.contains(['/', '.', ':']);
-    let files: Vec<&str> = lines.iter().copied().filter(names_file).take(6).collect();
+    let mut files: Vec<&str> = lines.iter().copied().filter(names_file).take(MOST_PATCHED + 1).collect();
+    if files.len() > MOST_PATCHED {
+        files[MOST_PATCHED] = GAP;
+    }
     let added: Vec<&str> = lines.iter().filter(|line| !is_file(line)).filter_map(|line| line.get(1..)).collect();
     Some(format!("{} {}", files.join(" "), outline(&added.join("\n"), room)))
 }
@@ -448,6 +478,44 @@ mod tests {
         assert_eq!(shapes.told(&calls[0], 200), "run 0, /src/app, /src/a.rs");
         assert_eq!(shapes.told(&calls[4], 200), "run 4, /src/a.rs", "the folder was named");
         assert_eq!(ArgumentShapes::default().told(&calls[0], 200), "run 0, /src/app, /src/a.rs");
+    }
+
+    /// A harness has its models say with each call what its user is shown of it.
+    #[test]
+    fn a_field_of_all_tools_is_not_told() {
+        let made = |n: usize, tool: &str, own: &str| ToolCall {
+            id: format!("c{n}"),
+            ..call(
+                tool,
+                json!({own: format!("was {n} sagt"), "toolSummary": format!("Schaue nach {n}"), "path": format!("/a/{n}.rs")}),
+            )
+        };
+        let tools = [("lies", "zeile"), ("suche", "muster"), ("baue", "ziel")];
+        let calls: Vec<ToolCall> = (0..9).map(|n| made(n, tools[n % 3].0, tools[n % 3].1)).collect();
+        let mut shapes = ArgumentShapes::default();
+        calls.iter().rev().for_each(|call| shapes.learn(call));
+        assert_eq!(shapes.told(&calls[4], 300), "was 4 sagt, /a/4.rs");
+        assert!(ArgumentShapes::default().told(&calls[4], 300).contains("Schaue nach 4"));
+    }
+
+    /// What went, beside a part of what came, would read as what stands there.
+    #[test]
+    fn of_a_long_edit_only_what_came_is_told() {
+        let new: String = (0..40).map(|n| format!("wert {n} ist neu und lang genug für eine Zeile\n")).collect();
+        let edit = call("edit", json!({"path": "a.md", "old_string": "der alte Preis war 12", "new_string": new}));
+        let told = ArgumentShapes::default().told(&edit, 120);
+        assert!(told.contains("ist neu") && !told.contains("alte Preis"), "{told}");
+    }
+
+    #[test]
+    fn a_patch_in_a_command_is_told_by_its_files() {
+        let part = |n: usize| {
+            format!("*** Update File: src/teil_{n}.ts\n@@\n-const alt = {n};\n+export const neu_{n} = {n};\n")
+        };
+        let patch: String = (0..8).map(part).collect();
+        let command = format!("apply_patch <<'EOF'\n*** Begin Patch\n{patch}*** End Patch\nEOF");
+        let told = ArgumentShapes::default().told(&call("shell", json!({"command": command})), 120);
+        assert!((0..8).all(|n| told.contains(&format!("src/teil_{n}.ts"))), "{told}");
     }
 
     #[test]

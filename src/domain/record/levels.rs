@@ -18,6 +18,9 @@ const NEWEST_SHARE: usize = 2;
 const SHARES: [usize; 5] = [30, 28, 20, 12, 10];
 /// Quarter tokens of the line that names what is left out, about.
 const COUNTED: usize = 45;
+/// Quarter tokens of what the user said in a word or two, and part of the room for such words in what is left out.
+const BRIEF_WORDS: usize = 48;
+const BRIEF_SHARE: usize = 12;
 /// Requests of so many of the newest turns are told before any that is older.
 pub(super) const NEWEST_TURNS: usize = 3;
 /// Part of the room that calls may take whose effect lasts, at every level: a quarter.
@@ -126,6 +129,8 @@ pub(super) struct Telling<'t, 's, 'a> {
     stretches: &'t [Stretch],
     /// `None`: left out, and counted.
     levels: Vec<Option<Level>>,
+    /// Lines of the user's in what is left out that are told in place of a mark.
+    brief: HashSet<usize>,
     told: HashMap<(usize, Level), String>,
     spent: usize,
     /// All calls of the span.
@@ -136,7 +141,8 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
     pub fn within(teller: &'t Teller<'s, 'a>, stretches: &'t [Stretch], room: usize) -> Telling<'t, 's, 'a> {
         let levels = vec![Some(BRIEF); stretches.len()];
         let calls = teller.span.lines.iter().filter(|line| matches!(line, Line::Call(_))).count();
-        let mut telling = Telling { teller, stretches, levels, told: HashMap::new(), spent: 0, calls };
+        let mut telling =
+            Telling { teller, stretches, levels, brief: HashSet::new(), told: HashMap::new(), spent: 0, calls };
         telling.spent = (0..stretches.len()).map(|at| telling.cost(at, BRIEF)).sum();
         let detail = telling.detail_of_newest();
         telling.shorten(room - detail.min(room * BEFORE_SHORTENING / 100));
@@ -144,6 +150,7 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         if telling.levels.iter().any(Option::is_none) {
             // Before anything is told in full, what was left out comes back.
             telling.tell_newest(room);
+            telling.tell_brief_words(room);
             telling.take_back(&by_worth, room.saturating_sub(COUNTED));
         }
         telling.tell_outcomes(room * 3 / 4);
@@ -265,6 +272,28 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         told
     }
 
+    /// A word of the user's in what is left out takes hardly more than the mark for it, and may be a consent: the newest of
+    /// them are told, in a part of the room.
+    fn tell_brief_words(&mut self, room: usize) {
+        let mut left = (room / BRIEF_SHARE).min(room.saturating_sub(self.spent));
+        let span = self.teller.span;
+        for at in (0..self.stretches.len()).rev().filter(|at| self.levels[*at].is_none()) {
+            for line in self.stretches[at].lines.clone().rev() {
+                let Line::User { number, text, runs: false } = &span.lines[line] else { continue };
+                if size(text) > BRIEF_WORDS {
+                    continue;
+                }
+                let cost = size(&self.teller.user_line(line, *number, text));
+                if cost > left {
+                    return;
+                }
+                left -= cost;
+                self.spent += cost;
+                self.brief.insert(line);
+            }
+        }
+    }
+
     /// Where more detail did not need what was held back for it, what says most of what was left out is told after all.
     fn take_back(&mut self, by_worth: &[usize], room: usize) {
         for at in by_worth.iter().rev().copied() {
@@ -355,7 +384,15 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         for at in 0..self.stretches.len() {
             match self.levels[at] {
                 None => {
-                    self.teller.span.lines[self.stretches[at].lines.clone()].iter().for_each(|line| gone.add(line));
+                    for place in self.stretches[at].lines.clone() {
+                        match &self.teller.span.lines[place] {
+                            Line::User { number, text: said, .. } if self.brief.contains(&place) => {
+                                text.push_str(&std::mem::take(&mut gone).told_if_any());
+                                text.push_str(&self.teller.user_line(place, *number, said));
+                            }
+                            line => gone.add(line),
+                        }
+                    }
                     if self.levels.get(at + 1).copied().flatten().is_some() {
                         text.push_str(&std::mem::take(&mut gone).told());
                     }
@@ -384,6 +421,10 @@ impl LeftOut {
         *place = Some((place.map_or(number, |(first, _)| first), number));
     }
 
+    fn told_if_any(&self) -> String {
+        if self.said.is_none() && self.called.is_none() { String::new() } else { self.told() }
+    }
+
     fn told(&self) -> String {
         let range = |sign: char, (first, last): (u32, u32)| match first == last {
             true => format!("{sign}{first}"),
@@ -392,10 +433,9 @@ impl LeftOut {
         let said = self.said.map(|said| range('u', said));
         let called = self.called.map(|called| range('#', called));
         let names: Vec<String> = said.into_iter().chain(called).collect();
-        let is_one = names.len() == 1 && !names[0].contains('-');
         match names.is_empty() {
             true => "[…]\n".to_owned(),
-            false => format!("[{} {} not told here]\n", names.join(", "), if is_one { "is" } else { "are" }),
+            false => format!("[… {}]\n", names.join(", ")),
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::domain::model::user_text::replies::reads_as_refusal;
 
 /// Entries of each list.
 const MOST: usize = 6;
+/// An error is a late one among so many of the newest calls.
+const LATE_CALLS: usize = 12;
 /// Quarter tokens of one entry's arguments and of its result.
 const ARGUMENTS: usize = 120;
 const RESULT: usize = 160;
@@ -63,6 +65,8 @@ pub(super) fn told(span: &Span<'_>, behind: &[&ToolCall]) -> String {
         let (at, line) = calls[*place];
         at >= begin && *place + 1 < calls.len() && !again.contains(&line.words()) && !was_tried_otherwise(place)
     };
+    // In a long turn what failed at its beginning is told there.
+    let is_late = |place: &usize| *place + LATE_CALLS >= calls.len();
     let checks: Vec<usize> = runs.checks(&calls).into_iter().filter(is_recent).collect();
     let changes = |call: &ToolCall| !is_read_only(&call.name, &call.arguments);
     let is_changed_behind = behind.iter().any(|call| changes(call));
@@ -75,7 +79,7 @@ pub(super) fn told(span: &Span<'_>, behind: &[&ToolCall]) -> String {
     list("Ran more than once; what was called since may have changed the outcome:", stale.iter().map(entry).collect());
     list(
         "Ended lately with an error or an exit code other than 0; nothing like it was run since:",
-        runs.failures(&calls, &checks).iter().filter(|place| is_recent(place)).map(entry).collect(),
+        runs.failures(&calls, &checks).iter().filter(|place| is_late(place) && is_recent(place)).map(entry).collect(),
     );
     list("Files changed since the newest of those runs:", changed_since(&calls, checks.iter().max().copied()));
     text
@@ -116,7 +120,9 @@ impl<'c> RunTarget<'c> {
     }
 
     fn is_of(&self, other: &RunTarget<'_>) -> bool {
-        self.tool == other.tool && !self.names.is_disjoint(&other.names)
+        // Another tool may reach the same file.
+        let shares = |name: &String| other.names.contains(name) && (self.tool == other.tool || !name.contains(' '));
+        self.names.iter().any(shares)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod escapes;
 mod page;
+mod stack;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,6 +12,7 @@ use regex::Regex;
 
 use self::escapes::without_escapes;
 use self::page::{is_mostly_link, opening};
+use self::stack::StackLines;
 use super::arguments::fields;
 use super::code_outline::CodeOutline;
 use super::ending::{code_of_json, exit_code, exit_line};
@@ -66,6 +68,11 @@ static LINE_NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*
 /// What differs from result to result of one tool.
 static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9a-f]{6,}|\d+(?:\.\d+)?").ok());
 
+/// A label and a time, and nothing else: when a tool did something, not what.
+static CLOCK: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"^[[:alpha:]][^:=]{0,40}[:=]\s*["']?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?:[:.,]\d+)*\s*(?:Z|[+-]\d\d:?\d\d|[A-Z]{3,4})?["']?$"#).ok()
+});
+
 /// What the results of each tool have in common.
 #[derive(Debug, Default)]
 pub(super) struct ResultShapes<'a> {
@@ -103,6 +110,8 @@ struct ReadText<'t> {
     blocks: Option<CodeOutline>,
     /// Where it is JSON.
     json: Option<JsonText>,
+    /// Rows of places in files, as a runtime prints them where a program fails.
+    stack: StackLines,
     failed: bool,
 }
 
@@ -152,7 +161,7 @@ impl<'a> ResultShapes<'a> {
     pub fn without_wrapper<'t>(&self, tool: &str, text: &'t str) -> &'t str {
         let is_wrapper = |line: &str| {
             let line = line.trim();
-            let is_mark = line.is_empty() || exit_line(line).is_some();
+            let is_mark = line.is_empty() || exit_line(line).is_some() || is_clock(line);
             is_mark || (is_framed(line) || is_labelled(line)) && self.share(tool, &template(line)) >= 80
         };
         let mut rest = behind_header(text);
@@ -196,23 +205,31 @@ impl<'a> ResultShapes<'a> {
             return format!("{head}{}", usual.unwrap_or_else(|| nothing.to_owned()));
         }
         // What says the same each time is no loss; whatever else goes is marked.
-        let is_loss = |line: &&str| exit_line(line).is_none() && !self.stands_in_all(result, line);
+        let is_loss = |line: &&str| exit_line(line).is_none() && !is_clock(line) && !self.stands_in_all(result, line);
         let before = if all[..body.start].iter().any(is_loss) { "[…] " } else { "" };
         let behind = if all[body.end..].iter().any(is_loss) { " […]" } else { "" };
         let failed = result.failed || code.is_some();
-        let blocks = if failed { None } else { blocks_of_file(&indented[body.clone()]) };
-        let told = self.told_lines(result, ReadText { lines, text, blocks, json, failed }, later);
+        let stack = StackLines::of(&indented[body.clone()]);
+        let blocks = if failed || !stack.reasons.is_empty() { None } else { blocks_of_file(&indented[body]) };
+        let told = self.told_lines(result, ReadText { lines, text, blocks, json, stack, failed }, later);
         one_gap(format!("{head}{before}{told}{behind}"))
     }
 
     fn told_lines(&self, result: &ToldResult<'_>, read: ReadText<'_>, later: impl Fn(&str) -> bool) -> String {
-        let ReadText { lines, text, blocks, json, failed } = read;
+        let ReadText { lines, text, blocks, json, stack, failed } = read;
         let blocks = blocks.as_ref();
         // Of an object's values and a table's rows each tells something by itself.
         let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
         let data = json.filter(|json| whole > result.room && json.is_data());
         let is_short = data.as_ref().is_some_and(|json| values::holds_short_values(&json.value));
         let room = if is_short { result.room.max(result.room_of_data) } else { result.room };
+        if let [line] = lines
+            && is_one_line(text)
+            && line.ends_with(')')
+            && without_echo(line, result.arguments).len() != line.len()
+        {
+            return usual(line, result.arguments);
+        }
         if whole <= room {
             return lines.join("\n");
         }
@@ -230,9 +247,10 @@ impl<'a> ResultShapes<'a> {
             true => lines.iter().copied().filter(|line| !is_mostly_link(line)).collect(),
             false => Vec::new(),
         };
-        let (lines, blocks) = if prose.is_empty() { (lines, blocks) } else { (prose.as_slice(), None) };
-        let ranked = RankedLines::of(lines, blocks, &later);
-        if !ranked.heard && !failed && lines.len() > 3 && !is_data {
+        let (lines, blocks, stack) =
+            if prose.is_empty() { (lines, blocks, stack) } else { (prose.as_slice(), None, StackLines::default()) };
+        let ranked = RankedLines::of(lines, blocks, &stack, &later);
+        if !ranked.heard && !failed && lines.len() > 3 && !is_data && stack.reasons.is_empty() {
             if let Some(told) = is_page.then(|| opening(lines, result.room)).flatten() {
                 return told;
             }
@@ -254,7 +272,7 @@ impl<'a> ResultShapes<'a> {
             };
             return format!("{}, {which}: {}", counted(lines_of_file(text), "line"), shortened(last, 80, 0));
         }
-        ranked.told(lines, room, failed, later)
+        ranked.told(lines, room, failed, &stack, later)
     }
 
     /// The lines between what a wrapper puts before and behind them: what recurs from result to result, and echoes of the
@@ -273,8 +291,16 @@ impl<'a> ResultShapes<'a> {
         // A program that prints a part of what it was given has found something.
         let is_given = |part: &str| result.arguments.lines().any(|line| line.trim() == part);
         let echo = core.len() > 8 && (is_given(core) || behind_label.is_some_and(is_given));
-        exit_line(line).is_none() && (says(core) || is_one_line(result.text)) && !echo && !self.recurs(result, line)
+        let is_one_line = is_one_line(result.text);
+        exit_line(line).is_none()
+            && (is_one_line || says(core) && !is_clock(core))
+            && !echo
+            && !self.recurs(result, line)
     }
+}
+
+fn is_clock(line: &str) -> bool {
+    CLOCK.as_ref().is_some_and(|clock| clock.is_match(line.trim()))
 }
 
 /// Returns true if a line holds a letter or a digit.
@@ -322,8 +348,19 @@ fn without_what_was_given<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
     }
     let all = places.len() * 2 >= last + 1 - first;
     let goes = |at: usize| if all { (*first..=*last).contains(&at) } else { places.binary_search(&at).is_ok() };
-    let left: Vec<&str> = lines.iter().enumerate().filter(|(at, _)| !goes(*at)).map(|(_, line)| *line).collect();
+    let left = lines.iter().enumerate().filter(|(at, _)| !goes(*at)).map(|(_, line)| *line);
+    // Of a change of which the call says what came, the result has left what went: that is the file no more.
+    let is_change = lines.iter().any(|line| line.starts_with(HUNK));
+    let left: Vec<&str> = left.filter(|line| !is_change || !is_replaced(line)).collect();
     Cow::Owned(left.join("\n"))
+}
+
+/// Begins a part of a change as version control writes it.
+const HUNK: &str = "@@ ";
+
+/// Returns true for a line of a change that says what went, and for those that name its files.
+fn is_replaced(line: &str) -> bool {
+    line.starts_with('-') || line.starts_with("+++")
 }
 
 fn without_number(line: &str) -> &str {
@@ -511,9 +548,19 @@ struct RankedLines {
 const OPENS_BLOCK: [f64; 2] = [1.2, 0.6];
 /// What another line of a program has to be spoken of to be worth anything: a single word of it stands everywhere.
 const LINE_OF_BLOCK: f64 = 0.6;
+/// What a line is worth that says what a change took away.
+const REPLACED: f64 = -2.0;
+/// What a line is worth that says why a program failed, and what a place says less of it.
+const REASON: f64 = 2.0;
+const PLACE: f64 = 0.8;
 
 impl RankedLines {
-    fn of(lines: &[&str], blocks: Option<&CodeOutline>, later: impl Fn(&str) -> bool) -> RankedLines {
+    fn of(
+        lines: &[&str],
+        blocks: Option<&CodeOutline>,
+        stack: &StackLines,
+        later: impl Fn(&str) -> bool,
+    ) -> RankedLines {
         let hits = lines.iter().filter(|line| is_hit(line)).count();
         let are_hits = hits >= LEAST_HITS && hits * LINES_OF_HIT >= lines.len();
         let shapes: Vec<String> = lines.iter().map(|line| shape(line)).collect();
@@ -540,10 +587,17 @@ impl RankedLines {
                 // Of a search, what it found and where; a line of what is there stands without its beginning.
                 None if are_hits && !is_hit(line) && spoken == 0.0 => -1.0,
                 None if are_hits => spoken + if is_hit(line) { HIT } else { 0.0 },
+                None if stack.reasons.contains(&at) => spoken + REASON,
+                None if stack.places.contains(&at) => (spoken + rare + named - PLACE).max(0.0),
                 None => spoken + rare + named + edge,
             }
         };
         let mut scores: Vec<f64> = lines.iter().enumerate().map(score).collect();
+        // Of a change what came is the file now.
+        if lines.iter().any(|line| line.starts_with(HUNK)) && lines.iter().any(|line| line.starts_with('+')) {
+            let replaced = scores.iter_mut().zip(lines).filter(|(_, line)| is_replaced(line));
+            replaced.for_each(|(score, _)| *score = REPLACED);
+        }
         // The names of a table's columns say nothing without one of its rows.
         if let [head, first, ..] = lines
             && head.contains(values::COLUMN)
@@ -557,7 +611,14 @@ impl RankedLines {
 
     /// The best lines in their order, with the gaps marked; of what failed the last one in any case, and one that looks like
     /// no other: it sums them up.
-    fn told(&self, lines: &[&str], room: usize, failed: bool, later: impl Fn(&str) -> bool) -> String {
+    fn told(
+        &self,
+        lines: &[&str],
+        room: usize,
+        failed: bool,
+        stack: &StackLines,
+        later: impl Fn(&str) -> bool,
+    ) -> String {
         // What a program says of the lines that it quotes stands for them.
         let quotes = Quotes::of(lines);
         let mut order: Vec<usize> = (0..lines.len()).filter(|at| !quotes.holds(lines[*at])).collect();
@@ -567,13 +628,14 @@ impl RankedLines {
         }
         let (mut kept, mut used, mut alike) = (HashSet::new(), 0, HashMap::new());
         // Of a few lines the first says what the others are, be it with its beginning.
-        if (2..=FEW).contains(&lines.len()) {
+        if (2..=FEW).contains(&lines.len()) && self.scores[0] > REPLACED {
             order.retain(|at| *at > 0);
             order.insert(0, 0);
         }
         let (last, others) = lines.split_last().map_or(("", &lines[..0]), |(last, others)| (*last, others));
         let sums_up = !self.is_code && says(last) && others.iter().all(|line| form(line) != form(last));
-        if (failed || sums_up) && lines.len() > FEW {
+        let is_place = stack.places.contains(&(lines.len() - 1));
+        if (failed || sums_up) && !is_place && lines.len() > FEW {
             order.retain(|at| at + 1 < lines.len());
             order.insert(0, lines.len() - 1);
         }

@@ -177,6 +177,10 @@ impl Teller<'_, '_> {
         self.span.results.told(&result, |word| heard.holds(word))
     }
 
+    pub fn user_line(&self, at: usize, number: u32, text: &str) -> String {
+        self.user(at, number, text, false).line()
+    }
+
     fn user(&self, at: usize, number: u32, text: &str, runs: bool) -> ToldLine {
         if runs {
             return plain(format!("u{number} User: [the request that stands below this record]"));

@@ -293,3 +293,64 @@ fn of_a_search_the_hits_are_told() {
     let told = told(&ResultShapes::default(), &text, 300, &["Title"]);
     assert!(told.contains("[Title 1](https://example.org/1)") && !told.contains("this and that"), "{told}");
 }
+
+/// Of a traceback its last line says what went wrong; its places do not.
+#[test]
+fn why_a_program_failed_is_told_before_where() {
+    let frames: String = (0..14)
+        .map(|n| {
+            format!("  File \"/srv/laden/modul_{n}.py\", line {}, in schritt_{n}\n    weiter_{n}(kunde)\n", 10 + n)
+        })
+        .collect();
+    let text = format!("Starte.\nTraceback (most recent call last):\n{frames}KeyError: 'rechnung'\nAufgeräumt in 3 s.");
+    let told = told(&ResultShapes::default(), &text, 100, &[]);
+    assert!(told.contains("KeyError: 'rechnung'"), "{told}");
+    let text =
+        format!("Build of 4 modules\nTypeError: kunde is undefined\n{}", "    at lauf (/srv/a.js:10:5)\n".repeat(9));
+    let told = self::told(&ResultShapes::default(), &text, 60, &[]);
+    assert!(told.contains("TypeError") && !told.contains("the last"), "{told}");
+}
+
+/// When a tool did something is not what it did.
+#[test]
+fn a_time_stamp_is_no_beginning() {
+    let text = "Created At: 2026-03-05T09:12:44Z\nCompleted At: 2026-03-05T09:12:45Z\nsh: 1: pnpm: not found";
+    assert_eq!(told(&ResultShapes::default(), text, 300, &[]), "sh: 1: pnpm: not found");
+    assert_eq!(told(&ResultShapes::default(), "Now: 2026-03-05T09:12:44Z", 300, &[]), "Now: 2026-03-05T09:12:44Z");
+}
+
+#[test]
+fn of_a_change_what_came_is_told() {
+    let change = |arguments: &str, text: &str| {
+        let (tool, room) = ("edit", 200);
+        let result =
+            ToldResult { tool, arguments, text, room, room_of_data: room, may_be_counted: false, failed: false };
+        ResultShapes::default().told(&result, |word| word.starts_with("came"))
+    };
+    let text = "--- a.py\n+++ a.py\n@@ -9 +9,3 @@\n-from app import Domain\n+from shop.app import Domain\n+from shop.app import Base\n+from shop.app import engine";
+    let given =
+        change("a.py\nfrom shop.app import Domain\nfrom shop.app import Base\nfrom shop.app import engine", text);
+    assert_eq!(given, "@@ -9 +9,3 @@");
+    let long =
+        format!("{text}\n{}", (0..30).map(|n| format!("-gone_{n} = {n}\n+came_{n} = {n}\n")).collect::<String>());
+    let told = change("git diff", &long);
+    assert!(told.contains("+came_") && !told.contains("-gone_"), "{told}");
+}
+
+/// What a tool says in brackets of what it has shown is not so any more once that is cut.
+#[test]
+fn a_receipt_is_told_without_what_stands_in_brackets() {
+    let result = ToldResult {
+        tool: "Edit",
+        arguments: "/srv/laden/src/kasse.ts",
+        text: "The file /srv/laden/src/kasse.ts has been updated. (file state is current in your context)",
+        room: 300,
+        room_of_data: 300,
+        may_be_counted: false,
+        failed: false,
+    };
+    assert_eq!(
+        ResultShapes::default().told(&result, |_| false),
+        "The file /srv/laden/src/kasse.ts has been updated. […]"
+    );
+}

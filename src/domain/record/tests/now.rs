@@ -37,3 +37,51 @@ fn an_empty_list_is_told() {
     messages.push(said(Role::Assistant, "There is none."));
     assert!(written(&messages, 600).contains("search_direct_flight(ATL) → []"));
 }
+
+/// In a long turn an error of its beginning is no late one, nor is one where the same file was reached with another tool.
+#[test]
+fn an_error_of_long_ago_is_no_late_one() {
+    let failing = |id: &str, path: &str| {
+        [call(id, "read", path), crate::domain::record::testing::flagged(id, "no such skill", true)]
+    };
+    let messages = |between: usize, other: &str| {
+        let mut messages = vec![said(Role::User, "Bau die Seite.")];
+        messages.extend(failing("f", "skills/figma.md"));
+        for n in 0..between {
+            messages.push(call(&format!("b{n}"), "bash", &format!("make part{n}")));
+            messages.push(result(&format!("b{n}"), &format!("built part {n}")));
+        }
+        messages.push(call("o", "view_file", other));
+        messages.push(result("o", "# Figma"));
+        messages.push(call("p", "bash", "git status"));
+        messages.push(result("p", "clean"));
+        messages
+    };
+    let late = |between: usize, other: &str| written(&messages(between, other), 1_500).contains("Ended lately");
+    assert!(late(3, "docs/other.md"));
+    assert!(!late(3, "skills/figma.md"), "another tool has reached it");
+    assert!(!late(20, "docs/other.md"), "long ago");
+}
+
+/// Of many turns a word of consent is told, though its turn is left out.
+#[test]
+fn a_word_of_the_users_stays_where_its_turn_is_left_out() {
+    let mut messages = Vec::new();
+    for n in 0..60 {
+        messages.push(said(
+            Role::User,
+            &if n % 2 == 0 {
+                format!("Frag mich vor Schritt {n}, der {}", "lang und breit erklärt ist ".repeat(8))
+            } else {
+                format!("Ja, mach {n}.")
+            },
+        ));
+        messages.push(said(
+            Role::Assistant,
+            &format!("Schritt {n}: {}", "etwas ist geschehen und wird berichtet ".repeat(6)),
+        ));
+    }
+    let text = written(&messages, 900);
+    let told = (1..60).step_by(2).filter(|n| text.contains(&format!("User: Ja, mach {n}."))).count();
+    assert!(told >= 6 && text.contains("[…"), "{told}: {text}");
+}
