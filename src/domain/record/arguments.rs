@@ -56,10 +56,25 @@ struct CommonArguments<'a> {
 /// The arguments of a call as texts, in their order. Free text has an empty name.
 pub(super) fn fields(call: &ToolCall) -> Vec<(&str, Cow<'_, str>)> {
     match &call.arguments {
-        Value::Object(fields) => fields.iter().map(|(name, value)| (name.as_str(), text(value))).collect(),
+        Value::Object(fields) => {
+            let is_encoded = is_encoded_twice(fields);
+            let text = |value| decoded(value).filter(|_| is_encoded).map_or_else(|| text(value), Cow::Owned);
+            fields.iter().map(|(name, value)| (name.as_str(), text(value))).collect()
+        }
         Value::Null => Vec::new(),
         other => vec![("", text(other))],
     }
+}
+
+/// Returns true if all texts of several are JSON texts themselves: a harness has written its arguments as JSON twice.
+fn is_encoded_twice(fields: &serde_json::Map<String, Value>) -> bool {
+    let mut texts = fields.values().filter(|value| value.is_string()).peekable();
+    texts.peek().is_some() && fields.len() > 1 && texts.all(|text| decoded(text).is_some())
+}
+
+fn decoded(value: &Value) -> Option<String> {
+    let text = value.as_str().filter(|text| text.starts_with('"'))?;
+    serde_json::from_str(text).ok()
 }
 
 /// The same as one text, a line or more each.
@@ -516,6 +531,14 @@ mod tests {
         let command = format!("apply_patch <<'EOF'\n*** Begin Patch\n{patch}*** End Patch\nEOF");
         let told = ArgumentShapes::default().told(&call("shell", json!({"command": command})), 120);
         assert!((0..8).all(|n| told.contains(&format!("src/teil_{n}.ts"))), "{told}");
+    }
+
+    #[test]
+    fn arguments_that_are_json_twice_are_read_twice() {
+        let twice = call("view", json!({"AbsolutePath": "\"c:\\\\Users\\\\ana\\\\a.py\"", "Why": "\"zum Lesen\""}));
+        assert_eq!(ArgumentShapes::default().told(&twice, 200), "c:\\Users\\ana\\a.py, zum Lesen");
+        let once = call("grep", json!({"pattern": "\"port\"", "path": "a.py"}));
+        assert!(ArgumentShapes::default().told(&once, 200).contains("\"port\""));
     }
 
     #[test]

@@ -195,7 +195,8 @@ impl<'a> ResultShapes<'a> {
         let body = if json.is_some() { 0..all.len() } else { self.body(result, &all) };
         let lines = &all[body.clone()];
         if lines.is_empty() {
-            let tells = |line: &&&str| exit_line(line).is_none() && !is_tag(line) && (says(line) || is_one_line(text));
+            let is_mark = |line: &str| exit_line(line).is_some() || is_tag(line) || is_clock(line) && !is_one_line(text);
+            let tells = |line: &&&str| !is_mark(line) && (says(line) || is_one_line(text));
             // What a tool says first is what it did; behind that it says what to do with it.
             let is_label = |line: &&&str| line.ends_with(':') && !line.contains(' ');
             let first = all.iter().filter(tells).find(|line| !is_label(line)).or(all.iter().find(tells));
@@ -249,7 +250,10 @@ impl<'a> ResultShapes<'a> {
         };
         let (lines, blocks, stack) =
             if prose.is_empty() { (lines, blocks, stack) } else { (prose.as_slice(), None, StackLines::default()) };
-        let ranked = RankedLines::of(lines, blocks, &stack, &later);
+        let mut ranked = RankedLines::of(lines, blocks, &stack, &later);
+        if lines.len() > FEW && !is_data {
+            ranked.pass_over(|at| self.recurs(result, lines[at]));
+        }
         if !ranked.heard && !failed && lines.len() > 3 && !is_data && stack.reasons.is_empty() {
             if let Some(told) = is_page.then(|| opening(lines, result.room)).flatten() {
                 return told;
@@ -607,6 +611,13 @@ impl RankedLines {
             scores[0] = scores[0].min(best - f64::EPSILON.sqrt());
         }
         RankedLines { shapes, scores, heard, is_code: blocks.is_some(), are_hits }
+    }
+
+    /// Tells these lines only where there is nothing else: they stand in most results of the tool.
+    fn pass_over(&mut self, recurs: impl Fn(usize) -> bool) {
+        for (_, score) in self.scores.iter_mut().enumerate().filter(|(at, _)| recurs(*at)) {
+            *score = score.min(-1.0);
+        }
     }
 
     /// The best lines in their order, with the gaps marked; of what failed the last one in any case, and one that looks like

@@ -34,7 +34,7 @@ use crate::store::sessions::HeadRow;
 const CACHED_HEADS: u64 = 4_096;
 const CACHED_FOR: Duration = Duration::from_secs(600);
 /// Less than this part of the window is not worth a compaction out of turn.
-const REDUCIBLE_SHARE: u32 = 10;
+const REDUCIBLE_SHARE: u64 = 10;
 
 /// State of a session beside its columns, kept as JSON in `sessions.state`; fields that say nothing are left out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -228,13 +228,15 @@ impl SessionState {
             || self.newest.as_ref().is_some_and(is_fresh) && !account.exceeds_window(settings)
     }
 
-    /// Returns true if too little has come since the newest compaction for the next to start by itself. A full window does
-    /// not wait, unless a single usage says that it is full: that may be of another context, and the next one tells. Nor
-    /// does it help to hurry where nearly all is what no compaction takes away.
+    /// Returns true if too little has come since the newest compaction for the next to start by itself. What exceeds the
+    /// window does not wait, nor what fills it by its count, unless a single usage says so: that may be of another context,
+    /// and the next one tells. Nor does it help to hurry where nearly all is what no compaction takes away.
     pub fn rests(&self, settings: &Settings) -> bool {
         let account = &self.account;
-        let is_full = account.tokens(settings.estimator).0 > u64::from(settings.usable())
-            && account.reducible(settings.estimator) > u64::from(settings.usable() / REDUCIBLE_SHARE);
+        let usable = u64::from(settings.usable());
+        let counted = account.part(u64::try_from(account.estimated()).unwrap_or(0), settings.estimator);
+        let is_full = (account.exceeds_window(settings) || counted > usable)
+            && account.reducible(settings.estimator) > usable / REDUCIBLE_SHARE;
         let waits = self.rest.is_some_and(|rest| {
             let is_next_turn = account.path_calls < rest.calls && self.turns < rest.turns;
             is_next_turn || account.estimated() < rest.tokens
