@@ -185,6 +185,9 @@ fn tell(text: &str, behind: UserTextClassifier) -> UserText {
     if let Some(words) = agents::words(whole) {
         return UserText::Agent(words);
     }
+    if let Some(told) = harness::introduced(whole) {
+        return UserText::Output(told.to_owned());
+    }
     let own = harness::own_part(whole);
     let said = own.trim();
     if harness::continues(said) {

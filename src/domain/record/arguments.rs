@@ -536,7 +536,7 @@ mod tests {
     #[test]
     fn arguments_that_are_json_twice_are_read_twice() {
         let twice = call("view", json!({"AbsolutePath": "\"c:\\\\Users\\\\ana\\\\a.py\"", "Why": "\"zum Lesen\""}));
-        assert_eq!(ArgumentShapes::default().told(&twice, 200), "c:\\Users\\ana\\a.py, zum Lesen");
+        assert_eq!(ArgumentShapes::default().told(&twice, 200), "c:\\Users\\ana\\a.py, Why zum Lesen");
         let once = call("grep", json!({"pattern": "\"port\"", "path": "a.py"}));
         assert!(ArgumentShapes::default().told(&once, 200).contains("\"port\""));
     }

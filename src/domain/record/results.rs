@@ -195,7 +195,8 @@ impl<'a> ResultShapes<'a> {
         let body = if json.is_some() { 0..all.len() } else { self.body(result, &all) };
         let lines = &all[body.clone()];
         if lines.is_empty() {
-            let is_mark = |line: &str| exit_line(line).is_some() || is_tag(line) || is_clock(line) && !is_one_line(text);
+            let is_mark =
+                |line: &str| exit_line(line).is_some() || is_tag(line) || is_clock(line) && !is_one_line(text);
             let tells = |line: &&&str| !is_mark(line) && (says(line) || is_one_line(text));
             // What a tool says first is what it did; behind that it says what to do with it.
             let is_label = |line: &&&str| line.ends_with(':') && !line.contains(' ');

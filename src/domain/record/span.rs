@@ -323,6 +323,10 @@ fn by_programs(items: &[RecordItem<'_>]) -> HashSet<usize> {
 
 /// Takes the last block of an agent's message together with the output right behind it.
 fn with_outputs(lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
+    // Who calls tools writes blocks for people.
+    if lines.iter().any(|line| matches!(line, Line::Call(call) if call.number > 0)) {
+        return lines;
+    }
     let mut joined: Vec<Line<'_>> = Vec::with_capacity(lines.len());
     for line in lines {
         let block = match (joined.last(), &line) {

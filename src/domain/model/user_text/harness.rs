@@ -45,6 +45,14 @@ const SUMMARIES: [&str; 2] = ["state_snapshot", "conversation-summary"];
 /// Elements around the user's own words.
 const WRAPS: [&str; 5] = ["command-args", "user_query", "user-request", "userRequest", "user_message"];
 
+/// How the name of an element begins and ends, letters alone, that harnesses put around the user's own words.
+const USERS: &str = "user";
+const USERS_WORDS: [&str; 6] = ["query", "request", "message", "input", "prompt", "task"];
+/// Parts of the names of elements that are a harness's own.
+const SYSTEMS: [&str; 3] = ["system", "ephemeral", "reminder"];
+/// Elements of one text that are looked at.
+const MOST_ELEMENTS: usize = 64;
+
 /// Lines of a harness's own before what else a text says: how each begins and ends.
 const LINES: [(&str, &str); 4] = [
     ("[Request interrupted", "]"),
@@ -115,9 +123,66 @@ pub fn is_output(text: &str, acts_by_words: bool) -> bool {
     OUTPUT.iter().chain(worded).any(|opening| text.starts_with(opening))
 }
 
+/// The words in the elements that a text marks as the user's: the others beside them are the harness's. `None`: it marks
+/// none, or something stands outside of its elements.
+fn marked_words(text: &str) -> Option<String> {
+    let (mut words, mut rest, mut is_marked) = (String::new(), text, false);
+    for _ in 0..MOST_ELEMENTS {
+        let Some(at) = line_with_element(rest) else { break };
+        let (before, tail) = rest.split_at(at);
+        let (name, inside, behind) = whole_element(tail)?;
+        if !before.trim().is_empty() {
+            return None;
+        }
+        if is_users(name) {
+            words.push_str(if is_marked { "\n" } else { "" });
+            words.push_str(inside.trim());
+            is_marked = true;
+        }
+        rest = behind;
+    }
+    (is_marked && rest.trim().is_empty()).then_some(words)
+}
+
+/// Where a line begins with an element.
+fn line_with_element(text: &str) -> Option<usize> {
+    if text.starts_with('<') { Some(0) } else { text.find("\n<").map(|at| at + 1) }
+}
+
+/// The name of the element that begins here, what it holds, and what stands behind it. It has no attributes.
+fn whole_element(tail: &str) -> Option<(&str, &str, &str)> {
+    let (name, rest) = tail.strip_prefix('<')?.split_once('>')?;
+    let is_name =
+        !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    let (inside, behind) = rest.split_once(&format!("</{name}>")).filter(|_| is_name)?;
+    Some((name, inside, behind))
+}
+
+fn is_users(name: &str) -> bool {
+    let letters: String = name.chars().filter(|c| c.is_alphabetic()).map(|c| c.to_ascii_lowercase()).collect();
+    letters.strip_prefix(USERS).is_some_and(|rest| USERS_WORDS.iter().any(|word| rest.ends_with(word)))
+}
+
+/// What the element holds that a text ends with, where its first line speaks of that element: a harness says so of what it
+/// puts under the user's name.
+pub fn introduced(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let name = text.strip_suffix('>')?.rsplit_once("</")?.1;
+    let (first, rest) = text.split_once('\n')?;
+    let open = format!("<{name}>");
+    let letters = name.to_ascii_lowercase();
+    let is_systems = SYSTEMS.iter().any(|part| letters.contains(part));
+    let speaks_of_it = is_systems && first.contains(&open) && !first.starts_with(&open);
+    let at = rest.find(&format!("\n{open}")).map(|at| at + 1).or_else(|| rest.starts_with(&open).then_some(0))?;
+    let inside = rest[at + open.len()..].strip_suffix(&format!("</{name}>"))?;
+    speaks_of_it.then(|| inside.trim())
+}
+
 /// The user's own part of a text: without the elements and lines that harnesses add, out of the elements that they wrap
 /// around it. What is opened and never closed stays.
 pub fn own_part(text: &str) -> String {
+    let marked = marked_words(text);
+    let text = marked.as_deref().unwrap_or(text);
     behind_lines(&without_elements(text)).to_owned()
 }
 

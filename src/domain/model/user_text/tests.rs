@@ -198,3 +198,33 @@ fn what_another_agent_says_in_a_harness_s_notice_is_told() {
     }
     assert_eq!(said("Look: <subagent_notification>x</subagent_notification>"), words("Look:"));
 }
+
+/// Where elements mark the user's words, the others beside them are the harness's, whatever their names are.
+#[test]
+fn words_that_an_element_marks_are_the_users_alone() {
+    let said = |text: &str| of(&[Message::text(Role::User, text)]).remove(0);
+    for (open, close) in
+        [("<USER_REQUEST>", "</USER_REQUEST>"), ("<user-prompt>", "</user-prompt>"), ("<userInput>", "</userInput>")]
+    {
+        let text = format!(
+            "{open}\nhazlo tú <b>ya</b>\n{close}\n<ADDITIONAL_METADATA>\nThe time is 12:00.\n</ADDITIONAL_METADATA>\n<setting>x</setting>"
+        );
+        assert_eq!(said(&text), UserText::Said("hazlo tú <b>ya</b>".to_owned()), "{text}");
+    }
+    // A user who shows an element has said it.
+    let shown = "<Karte>\nBerlin\n</Karte>";
+    assert_eq!(said(shown), UserText::Said(shown.to_owned()));
+    let both = "Compare:\n<user_message>\na\n</user_message>\n<Antwort>\nb\n</Antwort>";
+    assert!(matches!(said(both), UserText::Said(text) if text.contains("<Antwort>")));
+    assert_eq!(said("<USER_REQUEST>\n\n</USER_REQUEST>\n<META>\n12:00\n</META>"), UserText::Other);
+}
+
+/// A harness that puts a message under the user's name says so, and of which element.
+#[test]
+fn what_a_text_introduces_as_no_message_of_the_users_is_none() {
+    let said = |text: &str| of(&[Message::text(Role::User, text)]).remove(0);
+    let text = "The following is a <SYSTEM_MESSAGE> not actually sent by the user.\n\n<SYSTEM_MESSAGE>\nTask 30 has ended: 2 rows\n</SYSTEM_MESSAGE>";
+    assert_eq!(said(text), UserText::Output("Task 30 has ended: 2 rows".to_owned()));
+    let own = "Put it in a <Karte> element:\n\n<Karte>\nBerlin\n</Karte>";
+    assert_eq!(said(own), UserText::Said(own.to_owned()));
+}

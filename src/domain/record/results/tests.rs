@@ -360,8 +360,13 @@ fn a_receipt_is_told_without_what_stands_in_brackets() {
 fn what_a_tool_says_each_time_is_no_line_of_the_file() {
     let words = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht"];
     let shown = |n: usize| {
-        let body: String = (1..40).map(|line| format!("{line}: {} steht in {} hier\n", words[n % 8], words[line % 8])).collect();
-        format!("Created At: 2026-03-0{}T09:12:44Z\nFile Path: `file:///c:/laden/{}.py`\nThe following has been modified to include a line number before every line: <line>: <original>.\n{body}", n + 1, words[n % 8])
+        let body: String =
+            (1..40).map(|line| format!("{line}: {} steht in {} hier\n", words[n % 8], words[line % 8])).collect();
+        format!(
+            "Created At: 2026-03-0{}T09:12:44Z\nFile Path: `file:///c:/laden/{}.py`\nThe following has been modified to include a line number before every line: <line>: <original>.\n{body}",
+            n + 1,
+            words[n % 8]
+        )
     };
     let texts: Vec<String> = (0..8).map(shown).collect();
     let mut shapes = ResultShapes::default();
