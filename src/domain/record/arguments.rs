@@ -269,15 +269,19 @@ fn replacement(gone: &str, came: &str, room: usize) -> String {
 }
 
 /// The first of a text's blocks that say what is looked for and what is put in its place, as versions that differ are written:
-/// `<<<<<<<`, `=======`, `>>>>>>>`. Each is told as an edit.
+/// `<<<<<<<`, `=======`, `>>>>>>>`, or `------- SEARCH`, `=======`, `+++++++ REPLACE`. Each is told as an edit.
 fn replacements(value: &str, room: usize) -> Option<String> {
     let (mut edits, mut old, mut new) = (Vec::new(), Vec::new(), Vec::new());
     let mut side = None;
     for line in value.lines().take(MOST_LINES) {
         match (side, line.get(..MARK.len())) {
             (_, Some("<<<<<<<")) => (side, old, new) = (Some(Side::Old), Vec::new(), Vec::new()),
+            // The same in signs that stand in no conflict, with a word behind them.
+            (None, Some("-------")) if !line.trim_end_matches('-').is_empty() => {
+                (side, old, new) = (Some(Side::Old), Vec::new(), Vec::new());
+            }
             (Some(Side::Old), Some("=======")) => side = Some(Side::New),
-            (Some(Side::New), Some(">>>>>>>")) => {
+            (Some(Side::New), Some(">>>>>>>" | "+++++++")) => {
                 edits.push(changed(&old.join("\n"), &new.join("\n")));
                 side = None;
             }
@@ -565,6 +569,14 @@ mod tests {
         let told = ArgumentShapes::default().told(&call("apply_diff", json!({"path": "a.rs", "diff": diff})), 120);
         assert!(told.contains("+ let port = 8443; (in place of let port = 8080;)"), "{told}");
         assert!(!told.contains("start_line"), "{told}");
+    }
+
+    #[test]
+    fn blocks_in_other_signs_are_told_as_edits_too() {
+        let same = "unchanged();\n".repeat(30);
+        let diff = format!("------- SEARCH\n{same}port(80);\n=======\n{same}port(8443);\n+++++++ REPLACE\n");
+        let told = ArgumentShapes::default().told(&call("replace_in_file", json!({"path": "a.ts", "diff": diff})), 120);
+        assert!(told.contains("+ port(8443); (in place of port(80);)") && !told.contains("SEARCH"), "{told}");
     }
 
     #[test]

@@ -280,7 +280,7 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         for at in (0..self.stretches.len()).rev().filter(|at| self.levels[*at].is_none()) {
             for line in self.stretches[at].lines.clone().rev() {
                 let Line::User { number, text, runs: false } = &span.lines[line] else { continue };
-                if size(text) > BRIEF_WORDS {
+                if size(text) > BRIEF_WORDS || span.repeated_later.contains_key(&line) {
                     continue;
                 }
                 let cost = size(&self.teller.user_line(line, *number, text));

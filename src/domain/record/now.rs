@@ -177,9 +177,10 @@ fn names_only_a_file(call: &ToolCall) -> bool {
 fn changed_since(calls: &[(usize, &CallLine<'_>)], check: Option<usize>) -> Vec<String> {
     let Some(check) = check else { return Vec::new() };
     let mut paths: Vec<String> = Vec::new();
-    for (_, line) in
-        calls.iter().skip(check + 1).filter(|(_, line)| changes_files(&line.call.name) && !line.end.went_wrong())
-    {
+    let has_changed = |line: &CallLine<'_>| {
+        changes_files(&line.call.name) && !is_read_only(&line.call.name, &line.call.arguments) && !line.end.went_wrong()
+    };
+    for (_, line) in calls.iter().skip(check + 1).filter(|(_, line)| has_changed(line)) {
         for (name, value) in fields(line.call).into_iter().filter(|(name, value)| is_path(name, value)) {
             let _ = name;
             let path = match line.number {

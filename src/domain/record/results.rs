@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use self::escapes::without_escapes;
-use self::page::{is_mostly_link, opening};
+use self::page::{is_mostly_link, opening, reads_as_page};
 use self::stack::StackLines;
 use super::arguments::fields;
 use super::code_outline::CodeOutline;
@@ -244,7 +244,7 @@ impl<'a> ResultShapes<'a> {
             return json.around(&told);
         }
         // Of a page's lines those that are hardly more than links lead elsewhere.
-        let is_page = names_page(result.arguments);
+        let is_page = names_page(result.arguments) || !is_data && reads_as_page(lines);
         let prose: Vec<&str> = match is_page {
             true => lines.iter().copied().filter(|line| !is_mostly_link(line)).collect(),
             false => Vec::new(),
@@ -353,10 +353,16 @@ fn without_what_was_given<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
     }
     let all = places.len() * 2 >= last + 1 - first;
     let goes = |at: usize| if all { (*first..=*last).contains(&at) } else { places.binary_search(&at).is_ok() };
-    let left = lines.iter().enumerate().filter(|(at, _)| !goes(*at)).map(|(_, line)| *line);
     // Of a change of which the call says what came, the result has left what went: that is the file no more.
     let is_change = lines.iter().any(|line| line.starts_with(HUNK));
-    let left: Vec<&str> = left.filter(|line| !is_change || !is_replaced(line)).collect();
+    let mut left: Vec<&str> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if !goes(at) && !(is_change && is_replaced(line)) {
+            left.push(line);
+        } else if left.last() != Some(&GAP) {
+            left.push(GAP);
+        }
+    }
     Cow::Owned(left.join("\n"))
 }
 
@@ -633,7 +639,8 @@ impl RankedLines {
     ) -> String {
         // What a program says of the lines that it quotes stands for them.
         let quotes = Quotes::of(lines);
-        let mut order: Vec<usize> = (0..lines.len()).filter(|at| !quotes.holds(lines[*at])).collect();
+        let mut order: Vec<usize> =
+            (0..lines.len()).filter(|at| !quotes.holds(lines[*at]) && lines[*at] != GAP).collect();
         order.sort_by(|one, other| self.scores[*other].total_cmp(&self.scores[*one]).then(one.cmp(other)));
         if order.iter().any(|at| self.scores[*at] > 0.0) {
             order.retain(|at| self.scores[*at] >= 0.0);

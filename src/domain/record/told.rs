@@ -163,10 +163,12 @@ impl Teller<'_, '_> {
     /// What a program wrote in the user's role, without what it writes each time.
     fn harness(&self, at: usize, text: &str, level: Level) -> Option<ToldLine> {
         // What it says again in the same words is told where it said it first.
-        (HARNESS[level] > 0 && !self.span.said_again.contains(&at)).then(|| {
+        let told = (HARNESS[level] > 0 && !self.span.said_again.contains(&at)).then(|| {
             let text = unwrapped(text);
-            plain(format!("Harness: {}", self.output(at, HARNESS_TOOL, "", &text, HARNESS[level])))
-        })
+            self.output(at, HARNESS_TOOL, "", &text, HARNESS[level])
+        });
+        // How many lines it wrote says nothing.
+        told.filter(|told| !is_line_count(told)).map(|told| plain(format!("Harness: {told}")))
     }
 
     fn output(&self, at: usize, tool: &str, arguments: &str, text: &str, room: usize) -> String {

@@ -74,8 +74,10 @@ impl JsonText {
 
     /// Without those of the lines around it that tell nothing.
     pub fn with_lines(self, tells: impl Fn(&str) -> bool) -> JsonText {
-        let telling = |text: &str| lines(&text.lines().filter(|line| tells(line)).collect::<Vec<_>>());
-        JsonText { before: telling(&self.before), after: telling(&self.after), ..self }
+        let before: Vec<&str> = self.before.lines().skip_while(|line| !tells(line)).collect();
+        let after: Vec<&str> = self.after.lines().collect();
+        let end = after.iter().rposition(|line| tells(line)).map_or(0, |last| last + 1);
+        JsonText { before: lines(&before), after: lines(&after[..end]), ..self }
     }
 
     /// Returns true if its values are what it says: one that is hardly more than a long text is told as that.

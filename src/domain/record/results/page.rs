@@ -28,6 +28,19 @@ pub fn is_mostly_link(line: &str) -> bool {
     size(&bare) * 2 < size(line)
 }
 
+/// Lines with links that a page has at least, and how much more its passages hold. A search that lists pages says little of
+/// each.
+const LEAST_LINKS: usize = 6;
+const PASSAGES_BY_LINKS: usize = 4;
+
+/// Returns true for the lines of a page whose address the call does not say: long passages between lines of links.
+pub fn reads_as_page(lines: &[&str]) -> bool {
+    let (links, others): (Vec<&str>, Vec<&str>) = lines.iter().copied().partition(|line| is_mostly_link(line));
+    let all = |lines: &[&str]| lines.iter().map(|line| size(line)).sum::<usize>();
+    let passages: Vec<&str> = others.into_iter().filter(|line| size(line) >= SHORTEST_PASSAGE).collect();
+    links.len() >= LEAST_LINKS && all(&passages) >= all(&links) * PASSAGES_BY_LINKS
+}
+
 /// How a page begins: the first passages, for what stands before and between them leads elsewhere.
 pub fn opening(lines: &[&str], room: usize) -> Option<String> {
     let passages: Vec<usize> = (0..lines.len()).filter(|at| size(lines[*at]) >= SHORTEST_PASSAGE).collect();

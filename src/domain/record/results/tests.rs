@@ -330,7 +330,7 @@ fn of_a_change_what_came_is_told() {
     let text = "--- a.py\n+++ a.py\n@@ -9 +9,3 @@\n-from app import Domain\n+from shop.app import Domain\n+from shop.app import Base\n+from shop.app import engine";
     let given =
         change("a.py\nfrom shop.app import Domain\nfrom shop.app import Base\nfrom shop.app import engine", text);
-    assert_eq!(given, "@@ -9 +9,3 @@");
+    assert_eq!(given, "[…] @@ -9 +9,3 @@ […]");
     let long =
         format!("{text}\n{}", (0..30).map(|n| format!("-gone_{n} = {n}\n+came_{n} = {n}\n")).collect::<String>());
     let told = change("git diff", &long);
@@ -373,4 +373,35 @@ fn what_a_tool_says_each_time_is_no_line_of_the_file() {
     texts.iter().for_each(|text| shapes.learn("bash", "", text));
     let told = told(&shapes, &texts[3], 120, &["vier"]);
     assert!(told.contains("vier steht in") && !told.contains("has been modified"), "{told}");
+}
+
+/// What the call says itself is left out of what its result shows of it, and marked.
+#[test]
+fn what_was_given_leaves_a_mark() {
+    let body: String = (0..12).map(|n| format!("const wert_{n} = {n};\n")).collect();
+    let text = format!(
+        "Saved. Here is the full content:\n<final_file path=\"a.ts\">\n/**\n{body}</final_file>\nOne error: line 3."
+    );
+    let (tool, arguments, room) = ("write", body.as_str(), 400);
+    let result =
+        ToldResult { tool, arguments, text: &text, room, room_of_data: room, may_be_counted: false, failed: false };
+    let told = ResultShapes::default().told(&result, |_| false);
+    assert!(told.contains("/**\n[…]\n</final_file>") && told.contains("One error: line 3."), "{told}");
+    let mixed = "{\"name\": \"a\"}\nrender(\n  <Mode>\n    <App />\n  </Mode>\n)\nimport b";
+    let told = self::told(&ResultShapes::default(), mixed, 400, &[]);
+    assert!(told.contains("render(\n<Mode>\n<App />\n</Mode>\n)\nimport b"), "{told}");
+}
+
+/// Of a page that was fetched with others its passages say something, and its menu does not.
+#[test]
+fn a_page_among_others_is_told_by_its_passages() {
+    let menu: String = (0..9).map(|n| format!("*   [Seite {n}](https://laden.example/seite/{n})\n")).collect();
+    let prose: String = (0..40)
+        .map(|n| format!("Absatz {n} erklärt ausführlich, warum eine einzige Datei für {n} gleichzeitige Leser genügt und was beim Schreiben zu beachten ist, bevor man einen Server nimmt.\n\n"))
+        .collect();
+    let told = told(&ResultShapes::default(), &format!("{menu}# Eine Datei\n{prose}{menu}"), 300, &[]);
+    assert!(told.contains("Absatz 0 erklärt") && !told.contains("laden.example"), "{told}");
+    let hits: String = (0..9).map(|n| format!("[{n}] [Treffer {n}](https://suche.example/treffer/seite/{n})\nEin kurzer Auszug aus der Seite {n}, wie ihn eine Suche zeigt.\n")).collect();
+    let told = self::told(&ResultShapes::default(), &hits, 300, &["Auszug"]);
+    assert!(told.contains("suche.example"), "{told}");
 }
