@@ -430,5 +430,10 @@ fn mark_gap(told: &mut String) {
     told.push_str(GAP);
 }
 
+/// Returns true if a line holds a letter or a digit.
+pub(super) fn says(line: &str) -> bool {
+    line.chars().any(char::is_alphanumeric)
+}
+
 #[cfg(test)]
 mod tests;

@@ -17,8 +17,8 @@ use super::arguments::fields;
 use super::code_outline::CodeOutline;
 use super::ending::{code_of_json, exit_code, exit_line};
 use super::quote::{
-    GAP, counted, density, names, prefix, shortened, size, suffix, trimmed, whole_words_before, whole_words_behind,
-    words,
+    GAP, counted, density, names, prefix, says, shortened, size, suffix, trimmed, whole_words_before,
+    whole_words_behind, words,
 };
 use super::values::{self, JsonText, ValueWords};
 use crate::domain::model::message::{ToolCall, ToolResult};
@@ -306,11 +306,6 @@ impl<'a> ResultShapes<'a> {
 
 fn is_clock(line: &str) -> bool {
     CLOCK.as_ref().is_some_and(|clock| clock.is_match(line.trim()))
-}
-
-/// Returns true if a line holds a letter or a digit.
-fn says(line: &str) -> bool {
-    line.chars().any(char::is_alphanumeric)
 }
 
 /// Returns true if a text is a line by itself, as an empty list is: that tells something whatever it is.

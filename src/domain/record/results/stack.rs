@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::code_outline::indent;
-use super::says;
+use super::super::quote::says;
 
 /// A place in a file: its name with an ending, and the number of a line.
 static PLACE: LazyLock<Option<Regex>> =
