@@ -352,7 +352,8 @@ fn without_what_was_given<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
     let is_change = lines.iter().any(|line| line.starts_with(HUNK));
     let mut left: Vec<&str> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        if !goes(at) && !(is_change && is_replaced(line)) {
+        let stays = !goes(at) && (!is_change || !is_replaced(line));
+        if stays {
             left.push(line);
         } else if left.last() != Some(&GAP) {
             left.push(GAP);

@@ -229,13 +229,14 @@ impl SessionState {
     }
 
     /// Returns true if too little has come since the newest compaction for the next to start by itself. What exceeds the
-    /// window does not wait, nor what fills it by its count, unless a single usage says so: that may be of another context,
-    /// and the next one tells. Nor does it help to hurry where nearly all is what no compaction takes away.
+    /// window does not wait, nor what fills it, half of it by its count, unless a single usage says so: that may be of
+    /// another context, and the next one tells. Nor does it help to hurry where nearly all is what no compaction takes away.
     pub fn rests(&self, settings: &Settings) -> bool {
         let account = &self.account;
         let usable = u64::from(settings.usable());
         let counted = account.part(u64::try_from(account.estimated()).unwrap_or(0), settings.estimator);
-        let is_full = (account.exceeds_window(settings) || counted > usable)
+        let fills = account.tokens(settings.estimator).0 > usable && counted > usable / 2;
+        let is_full = (account.exceeds_window(settings) || fills)
             && account.reducible(settings.estimator) > usable / REDUCIBLE_SHARE;
         let waits = self.rest.is_some_and(|rest| {
             let is_next_turn = account.path_calls < rest.calls && self.turns < rest.turns;
