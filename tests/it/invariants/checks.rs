@@ -210,9 +210,13 @@ impl World {
             let expected = parts.unposted + (sum as f64 * snapshot.calibration).round() as u64;
             // Results that answer no call, and second ones, are in no context and count nowhere.
             let unsent = [NoteCode::OrphanResultDropped, NoteCode::DuplicateResultDropped];
+            // What stands in for a result that did not come counts, once the conversation has gone on without it.
+            let stand_ins =
+                native.conversion_notes.iter().filter(|note| note.code == NoteCode::SyntheticResult).count();
+            let most = expected + (31.0 * stand_ins as f64 * snapshot.calibration).ceil() as u64;
             match native.conversion_notes.iter().any(|note| unsent.contains(&note.code)) {
-                true => assert!(snapshot.tokens <= expected, "{} of {expected}: {parts:?}", snapshot.tokens),
-                false => assert_eq!(snapshot.tokens, expected, "the account is off: {parts:?}"),
+                true => assert!(snapshot.tokens <= most, "{} of {most}: {parts:?}", snapshot.tokens),
+                false => assert!((expected..=most).contains(&snapshot.tokens), "the account is off: {parts:?}"),
             }
         }
         let fork = self.service.fork_session(self.tenant, self.id(), None).await.unwrap();
