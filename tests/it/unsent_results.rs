@@ -44,6 +44,11 @@ fn settings() -> Value {
 
 /// The snapshot and what is handed out agree, as the service tells it and as it is counted anew.
 async fn agreed(app: &App, session: &str, format: &str, told: &str) -> u64 {
+    measured(app, session, format, told).await.0
+}
+
+/// The same, and what is counted anew.
+async fn measured(app: &App, session: &str, format: &str, told: &str) -> (u64, u64) {
     let shown = snapshot(app, session).await;
     let handed = context(app, session, format).await;
     let tokens = shown["tokens"].as_u64().unwrap();
@@ -52,9 +57,10 @@ async fn agreed(app: &App, session: &str, format: &str, told: &str) -> u64 {
     let unposted = shown["breakdown"]["unposted"].as_u64().unwrap();
     let own = (tokens - unposted) as f64 / shown["calibration"].as_f64().unwrap();
     let body = json!({"format": format, "items": handed["messages"]});
-    let count = app.post("/v1/count", body).await.expect(200)["tokens"].as_f64().unwrap();
+    let counted = app.post("/v1/count", body).await.expect(200)["tokens"].as_u64().unwrap();
+    let count = counted as f64;
     assert!((own - count).abs() <= count / 20.0 + 40.0, "{format}, {told}: {own} and {count}");
-    tokens
+    (tokens, counted)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -267,10 +273,7 @@ async fn a_result_of_a_call_that_a_compaction_covers_fills_nothing() {
 /// The snapshot, what is handed out by its own word and what is counted anew are one figure, within what counting each
 /// message alone is off by. Gives it.
 async fn exact(app: &App, session: &str, format: &str, told: &str) -> u64 {
-    let tokens = agreed(app, session, format, told).await;
-    let handed = context(app, session, format).await;
-    let body = json!({"format": format, "items": handed["messages"]});
-    let count = app.post("/v1/count", body).await.expect(200)["tokens"].as_u64().unwrap();
+    let (tokens, count) = measured(app, session, format, told).await;
     assert!(tokens.abs_diff(count) <= count / 25 + 14, "{format}, {told}: {tokens} and {count}");
     tokens
 }

@@ -1,7 +1,7 @@
 //! A block of code in a text: agents without tools write their command as one.
 
-/// Stands in a block that says what to put in place of what.
-const CHANGE: &str = "<<<<<<<";
+/// Begins a part of a text that says what to put in place of what.
+pub const CHANGE: &str = "<<<<<<<";
 
 /// The words around the last closed block between fences, and what stands in it. A block without a command is none, nor is
 /// one that holds a file or a change of one.

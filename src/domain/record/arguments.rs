@@ -11,15 +11,15 @@ use super::quote::{GAP, PassageRoom, density, passage, sentences, shortened, siz
 use super::tasks::is_side_list;
 use super::values::{self, ValueWords};
 use super::words::hashed;
+use crate::domain::model::code_block::CHANGE;
 use crate::domain::model::message::ToolCall;
 
 /// Calls of one tool that are compared with one another.
 pub(super) const COMPARED: usize = 256;
 /// Lines of one argument that are looked at.
 const MOST_LINES: usize = 2_000;
-/// Blocks of one argument that are told, and the marks between what they look for and what they put there.
+/// Blocks of one argument that are told.
 const MOST_EDITS: usize = 6;
-const MARK: &str = "<<<<<<<";
 /// Files of one patch that are named, and lines of a command before it.
 const MOST_PATCHED: usize = 12;
 const OPENING_LINES: usize = 4;
@@ -274,8 +274,8 @@ fn replacements(value: &str, room: usize) -> Option<String> {
     let (mut edits, mut old, mut new) = (Vec::new(), Vec::new(), Vec::new());
     let mut side = None;
     for line in value.lines().take(MOST_LINES) {
-        match (side, line.get(..MARK.len())) {
-            (_, Some("<<<<<<<")) => (side, old, new) = (Some(Side::Old), Vec::new(), Vec::new()),
+        match (side, line.get(..CHANGE.len())) {
+            (_, Some(CHANGE)) => (side, old, new) = (Some(Side::Old), Vec::new(), Vec::new()),
             // The same in signs that stand in no conflict, with a word behind them.
             (None, Some("-------")) if !line.trim_end_matches('-').is_empty() => {
                 (side, old, new) = (Some(Side::Old), Vec::new(), Vec::new());

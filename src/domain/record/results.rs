@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use self::escapes::without_escapes;
-use self::page::{is_mostly_link, opening, reads_as_page};
+use self::page::{are_of_page, is_mostly_link, opening};
 use self::stack::StackLines;
 use super::arguments::fields;
 use super::code_outline::CodeOutline;
@@ -106,12 +106,10 @@ pub(super) struct ToldResult<'a> {
 struct ReadText<'t> {
     lines: &'t [&'t str],
     text: &'t str,
-    /// Where it is a program's text.
-    blocks: Option<CodeOutline>,
+    /// The lines with their indentation.
+    indented: &'t [&'t str],
     /// Where it is JSON.
     json: Option<JsonText>,
-    /// Rows of places in files, as a runtime prints them where a program fails.
-    stack: StackLines,
     failed: bool,
 }
 
@@ -161,7 +159,7 @@ impl<'a> ResultShapes<'a> {
     pub fn without_wrapper<'t>(&self, tool: &str, text: &'t str) -> &'t str {
         let is_wrapper = |line: &str| {
             let line = line.trim();
-            let is_mark = line.is_empty() || exit_line(line).is_some() || is_clock(line);
+            let is_mark = line.is_empty() || tells_of_run(line);
             is_mark || (is_framed(line) || is_labelled(line)) && self.share(tool, &template(line)) >= 80
         };
         let mut rest = behind_header(text);
@@ -207,19 +205,16 @@ impl<'a> ResultShapes<'a> {
             return format!("{head}{}", usual.unwrap_or_else(|| nothing.to_owned()));
         }
         // What says the same each time is no loss; whatever else goes is marked.
-        let is_loss = |line: &&str| exit_line(line).is_none() && !is_clock(line) && !self.stands_in_all(result, line);
+        let is_loss = |line: &&str| !tells_of_run(line) && !self.stands_in_all(result, line);
         let before = if all[..body.start].iter().any(is_loss) { "[…] " } else { "" };
         let behind = if all[body.end..].iter().any(is_loss) { " […]" } else { "" };
         let failed = result.failed || code.is_some();
-        let stack = StackLines::of(&indented[body.clone()]);
-        let blocks = if failed || !stack.reasons.is_empty() { None } else { blocks_of_file(&indented[body]) };
-        let told = self.told_lines(result, ReadText { lines, text, blocks, json, stack, failed }, later);
+        let told = self.told_lines(result, ReadText { lines, indented: &indented[body], text, json, failed }, later);
         one_gap(format!("{head}{before}{told}{behind}"))
     }
 
     fn told_lines(&self, result: &ToldResult<'_>, read: ReadText<'_>, later: impl Fn(&str) -> bool) -> String {
-        let ReadText { lines, text, blocks, json, stack, failed } = read;
-        let blocks = blocks.as_ref();
+        let ReadText { lines, indented, text, json, failed } = read;
         // Of an object's values and a table's rows each tells something by itself.
         let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
         let data = json.filter(|json| whole > result.room && json.is_data());
@@ -244,14 +239,16 @@ impl<'a> ResultShapes<'a> {
             return json.around(&told);
         }
         // Of a page's lines those that are hardly more than links lead elsewhere.
-        let is_page = names_page(result.arguments) || !is_data && reads_as_page(lines);
-        let prose: Vec<&str> = match is_page {
-            true => lines.iter().copied().filter(|line| !is_mostly_link(line)).collect(),
-            false => Vec::new(),
+        let (links, prose): (Vec<&str>, Vec<&str>) = lines.iter().copied().partition(|line| is_mostly_link(line));
+        let is_page = names_page(result.arguments) || !is_data && are_of_page(&links, &prose);
+        let (lines, stack, blocks) = if is_page && !prose.is_empty() {
+            (prose.as_slice(), StackLines::default(), None)
+        } else {
+            let stack = StackLines::of(indented);
+            let is_program = !failed && stack.reasons.is_empty();
+            (lines, stack, if is_program { blocks_of_file(indented) } else { None })
         };
-        let (lines, blocks, stack) =
-            if prose.is_empty() { (lines, blocks, stack) } else { (prose.as_slice(), None, StackLines::default()) };
-        let mut ranked = RankedLines::of(lines, blocks, &stack, &later);
+        let mut ranked = RankedLines::of(lines, blocks.as_ref(), &stack, &later);
         if lines.len() > FEW && !is_data {
             ranked.pass_over(|at| self.recurs(result, lines[at]));
         }
@@ -277,7 +274,7 @@ impl<'a> ResultShapes<'a> {
             };
             return format!("{}, {which}: {}", counted(lines_of_file(text), "line"), shortened(last, 80, 0));
         }
-        ranked.told(lines, room, failed, &stack, later)
+        ranked.told(lines, room, failed, later)
     }
 
     /// The lines between what a wrapper puts before and behind them: what recurs from result to result, and echoes of the
@@ -302,6 +299,11 @@ impl<'a> ResultShapes<'a> {
             && !echo
             && !self.recurs(result, line)
     }
+}
+
+/// Returns true for a line that says how a program ended, or when it ran, and nothing else.
+fn tells_of_run(line: &str) -> bool {
+    exit_line(line).is_some() || is_clock(line)
 }
 
 fn is_clock(line: &str) -> bool {
@@ -549,6 +551,8 @@ struct RankedLines {
     heard: bool,
     is_code: bool,
     are_hits: bool,
+    /// The last one is a place in a stack.
+    ends_at_place: bool,
 }
 
 /// What a line is worth that opens a block which stands in none, and in one.
@@ -613,26 +617,20 @@ impl RankedLines {
             let best = scores[1..].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             scores[0] = scores[0].min(best - f64::EPSILON.sqrt());
         }
-        RankedLines { shapes, scores, heard, is_code: blocks.is_some(), are_hits }
+        let ends_at_place = lines.len().checked_sub(1).is_some_and(|last| stack.places.contains(&last));
+        RankedLines { shapes, scores, heard, is_code: blocks.is_some(), are_hits, ends_at_place }
     }
 
     /// Tells these lines only where there is nothing else: they stand in most results of the tool.
     fn pass_over(&mut self, recurs: impl Fn(usize) -> bool) {
-        for (_, score) in self.scores.iter_mut().enumerate().filter(|(at, _)| recurs(*at)) {
-            *score = score.min(-1.0);
+        for (at, score) in self.scores.iter_mut().enumerate() {
+            *score = if recurs(at) { score.min(-1.0) } else { *score };
         }
     }
 
     /// The best lines in their order, with the gaps marked; of what failed the last one in any case, and one that looks like
     /// no other: it sums them up.
-    fn told(
-        &self,
-        lines: &[&str],
-        room: usize,
-        failed: bool,
-        stack: &StackLines,
-        later: impl Fn(&str) -> bool,
-    ) -> String {
+    fn told(&self, lines: &[&str], room: usize, failed: bool, later: impl Fn(&str) -> bool) -> String {
         // What a program says of the lines that it quotes stands for them.
         let quotes = Quotes::of(lines);
         let mut order: Vec<usize> =
@@ -649,8 +647,7 @@ impl RankedLines {
         }
         let (last, others) = lines.split_last().map_or(("", &lines[..0]), |(last, others)| (*last, others));
         let sums_up = !self.is_code && says(last) && others.iter().all(|line| form(line) != form(last));
-        let is_place = stack.places.contains(&(lines.len() - 1));
-        if (failed || sums_up) && !is_place && lines.len() > FEW {
+        if (failed || sums_up) && !self.ends_at_place && lines.len() > FEW {
             order.retain(|at| at + 1 < lines.len());
             order.insert(0, lines.len() - 1);
         }

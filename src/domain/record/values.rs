@@ -72,7 +72,7 @@ impl JsonText {
         })
     }
 
-    /// Without those of the lines around it that tell nothing.
+    /// Without the first and the last of the lines around it, as far as they tell nothing.
     pub fn with_lines(self, tells: impl Fn(&str) -> bool) -> JsonText {
         let before: Vec<&str> = self.before.lines().skip_while(|line| !tells(line)).collect();
         let after: Vec<&str> = self.after.lines().collect();

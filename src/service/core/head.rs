@@ -1,6 +1,6 @@
 //! A session's head: what is known of its leaf's path without reading it, and the cache that holds heads.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -284,12 +284,11 @@ impl SessionState {
         let asked = self.early_results.asked(&head.shape, &self.open_calls);
         let covered = self.open_calls.covered_by(&head.shape);
         let orphans = self.open_calls.apply(head.seq, &head.shape);
-        if covered.is_empty() {
-            self.early_results.apply(head, &asked, &orphans);
-        } else {
-            let in_no_context: BTreeSet<usize> = covered.into_iter().chain(orphans.iter().copied()).collect();
-            self.early_results.apply(head, &asked, &in_no_context.into_iter().collect::<Vec<_>>());
-        }
+        let mut in_no_context = covered;
+        in_no_context.extend(&orphans);
+        in_no_context.sort_unstable();
+        in_no_context.dedup();
+        self.early_results.apply(head, &asked, &in_no_context);
         if head.shape.mixed && head.role != Some(Role::Assistant) {
             self.open_calls.pass_over();
         }

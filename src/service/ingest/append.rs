@@ -286,9 +286,6 @@ impl Service {
             false => carry(connection, tenant, head, &mut loaded, left.as_ref(), true).await?,
         };
         let (carried, branches) = carried.map_or_else(Default::default, |one| (vec![one.entry], one.branches));
-        if append.is_whole {
-            head.state.pass_over_calls();
-        }
         head.state.auto_retry_at = auto_retry_at;
         head.state.retell = retell.filter(|_| goes_on && carried.is_empty());
         // Another branch may well be made to fit.
@@ -412,6 +409,9 @@ struct AppendEffect {
 
 /// Brings the head's columns in line with its state, and says what should follow.
 fn settle_head(head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<AppendEffect> {
+    if append.is_whole {
+        head.state.pass_over_calls();
+    }
     let snapshot = head.snapshot();
     head.state.note_fill(snapshot.state, now);
     let trigger = trigger(&head.state, &snapshot, &head.settings, append);

@@ -34,11 +34,9 @@ const LEAST_LINKS: usize = 6;
 const PASSAGES_BY_LINKS: usize = 4;
 
 /// Returns true for the lines of a page whose address the call does not say: long passages between lines of links.
-pub fn reads_as_page(lines: &[&str]) -> bool {
-    let (links, others): (Vec<&str>, Vec<&str>) = lines.iter().copied().partition(|line| is_mostly_link(line));
-    let all = |lines: &[&str]| lines.iter().map(|line| size(line)).sum::<usize>();
-    let passages: Vec<&str> = others.into_iter().filter(|line| size(line) >= SHORTEST_PASSAGE).collect();
-    links.len() >= LEAST_LINKS && all(&passages) >= all(&links) * PASSAGES_BY_LINKS
+pub fn are_of_page(links: &[&str], others: &[&str]) -> bool {
+    let passages: usize = others.iter().map(|line| size(line)).filter(|size| *size >= SHORTEST_PASSAGE).sum();
+    links.len() >= LEAST_LINKS && passages >= links.iter().map(|line| size(line)).sum::<usize>() * PASSAGES_BY_LINKS
 }
 
 /// How a page begins: the first passages, for what stands before and between them leads elsewhere.

@@ -494,9 +494,6 @@ impl<'a> Planner<'a> {
     /// Makes the last place the leaf.
     fn settle(&mut self, leaf: AppendPosition) {
         self.warn_of_orphans();
-        if self.append.is_whole {
-            self.planned.state.pass_over_calls();
-        }
         let own = leaf.session_id == self.head.session_id;
         let row = &mut self.planned.row;
         if own {
