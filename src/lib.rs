@@ -6,7 +6,6 @@ pub mod background;
 pub mod backoff;
 pub mod cli;
 pub mod config;
-pub mod domain;
 pub mod families;
 pub mod hooks;
 pub mod lifecycle;
@@ -19,12 +18,8 @@ pub mod trace;
 pub mod ui;
 pub mod worker;
 
+pub use contextd_domain as domain;
+
 #[cfg(test)]
 #[path = "../tests/support/codes_page.rs"]
 mod codes_page;
-#[cfg(test)]
-#[path = "../tests/support/data.rs"]
-mod data;
-#[cfg(test)]
-#[path = "../tests/support/made_up.rs"]
-mod made_up;

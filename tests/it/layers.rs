@@ -31,6 +31,29 @@ fn layer_of(file: &Path) -> String {
     Path::new(first.as_os_str()).file_stem().unwrap().to_str().unwrap().to_owned()
 }
 
+/// The roots of the crates that are read: the folder of their sources, and the module under which this crate shows them.
+const ROOTS: [(&str, &str); 2] = [("src", ""), ("crates/domain/src", "domain")];
+
+/// Every source file of the crates: its place as a module of this crate, and its text with paths from there.
+pub fn crates() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for (root, module) in ROOTS {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
+        let mut files = Vec::new();
+        sources(&root, &mut files);
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let place = file.strip_prefix(&root).unwrap();
+            found.push(match module {
+                "" => (place.to_owned(), text),
+                _ if place == Path::new("lib.rs") => (format!("{module}.rs").into(), text),
+                _ => (Path::new(module).join(place), text.replace("crate::", &format!("crate::{module}::"))),
+            });
+        }
+    }
+    found
+}
+
 /// Every source file below a directory.
 pub fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -95,15 +118,10 @@ fn uses_crate(source: &str, name: &str) -> bool {
 
 #[test]
 fn layers_use_only_what_is_below_them() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
     let mut wrong = Vec::new();
     let mut seen = BTreeSet::new();
-    for file in files {
-        let relative = file.strip_prefix(&root).unwrap();
-        let layer = layer_of(relative);
-        let source = std::fs::read_to_string(&file).unwrap();
+    for (relative, source) in crates() {
+        let layer = layer_of(&relative);
         seen.insert(layer.clone());
         let Some((_, allowed, banned)) = LAYERS.iter().find(|(name, _, _)| *name == layer) else {
             continue;
@@ -126,10 +144,7 @@ fn layers_use_only_what_is_below_them() {
 
 /// The files of `src`, and the arrows between them.
 fn arrows_of_files() -> arrows::Arrows {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
-    arrows::of_files(&root, &files)
+    arrows::of_files(&crates())
 }
 
 #[test]
@@ -161,7 +176,7 @@ fn named_files(text: &str) -> Vec<&str> {
 fn the_docs_name_files_that_are_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for directory in ["src", "tests", "benches"] {
+    for directory in ["src", "crates/domain", "tests", "benches"] {
         sources(&root.join(directory), &mut files);
     }
     let mut gone = Vec::new();
@@ -228,22 +243,18 @@ fn the_check_can_see() {
 fn one_place_writes_to_the_terminal() {
     // The bridge speaks a protocol on it, `top` draws on it through `crossterm`, and logs are lines of their own.
     const OTHERS: [&str; 3] = ["cli/mcp.rs", "cli/people/top/screen.rs", "telemetry.rs"];
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
     let writes = |line: &str| {
         ["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!(", "stdout()", "stderr()", "io::stdout", "io::stderr"]
             .iter()
             .any(|word| line.contains(word))
     };
     let mut wrong = Vec::new();
-    for file in files {
-        let relative = file.strip_prefix(&root).unwrap().display().to_string();
+    for (relative, source) in crates() {
+        let relative = relative.display().to_string();
         let is_test = relative.contains("tests") || relative.ends_with("measured.rs") || relative.contains("corpus");
         if relative == "cli/output.rs" || OTHERS.contains(&relative.as_str()) || is_test {
             continue;
         }
-        let source = std::fs::read_to_string(&file).unwrap();
         let own = source.split("#[cfg(test)]").next().unwrap();
         wrong.extend(own.lines().filter(|line| writes(line)).map(|line| format!("{relative}: {}", line.trim())));
     }

@@ -104,13 +104,10 @@ async fn every_answer_is_described_and_every_operation_is_filed() {
 /// and says nothing.
 #[test]
 fn no_component_name_stands_for_two_types() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    crate::layers::sources(&root, &mut files);
     let mut places: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
-    for file in files {
-        for name in components(&std::fs::read_to_string(&file).unwrap()) {
-            places.entry(name).or_default().push(file.strip_prefix(&root).unwrap().display().to_string());
+    for (file, source) in crate::layers::crates() {
+        for name in components(&source) {
+            places.entry(name).or_default().push(file.display().to_string());
         }
     }
     assert!(places.len() > 150, "{} components were found", places.len());

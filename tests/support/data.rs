@@ -16,7 +16,7 @@ impl Source {
     /// Where a part of it is; packed where `part` with `.gz` is there instead.
     pub fn path(self, part: &str) -> PathBuf {
         let root = match self {
-            Source::Own => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data"),
+            Source::Own => concat!(env!("CONTEXTD_ROOT"), "/tests/data"),
             Source::Shared => env!("CONTEXTD_SHARED_AT"),
         };
         let plain = Path::new(root).join(part);

@@ -387,15 +387,44 @@ impl HeadCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::compaction::prepare::tests::entry;
+    use crate::domain::model::entry_type::EntryType;
+    use crate::domain::model::shape::{CallRef, Shape, ShapeKind};
+
+    fn entry(kind: EntryType, role: Option<Role>, calls: &[&str]) -> EntryMeta {
+        let call = |id: &&str| CallRef { id: (*id).to_owned(), name: "bash".to_owned(), kind: ShapeKind::Function };
+        EntryMeta {
+            id: Uuid::nil(),
+            seq: 0,
+            depth: 0,
+            kind,
+            role,
+            tokens: 1,
+            path_tokens: 0,
+            usage: None,
+            shape: Shape { calls: calls.iter().map(call).collect(), ..Shape::default() },
+        }
+    }
 
     /// Reasoning, text and calls of one answer may be entries of their own.
     #[test]
     fn a_run_of_answers_is_one_call_of_the_model() {
         let mut state = SessionState::default();
-        for (index, word) in ["y9", "u5", "r2", "a3:c", "t8:c", "a3", "l0", "a4", "u5", "a3"].iter().enumerate() {
-            state.note_speaker(&entry(index, word));
-        }
+        let of = |role: Role| entry(EntryType::Message, Some(role), &[]);
+        let calls = entry(EntryType::Message, Some(Role::Assistant), &["c"]);
+        let label = entry(EntryType::Label, None, &[]);
+        let path = [
+            of(Role::System),
+            of(Role::User),
+            of(Role::Assistant),
+            calls,
+            of(Role::Tool),
+            of(Role::Assistant),
+            label,
+            of(Role::Assistant),
+            of(Role::User),
+            of(Role::Assistant),
+        ];
+        path.iter().for_each(|entry| state.note_speaker(entry));
         assert_eq!((state.account.path_calls, state.answered), (3, true));
     }
 }

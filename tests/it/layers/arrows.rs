@@ -15,11 +15,11 @@ struct Found {
 }
 
 /// The arrows between the files, tests aside.
-pub fn of_files(root: &Path, files: &[PathBuf]) -> Arrows {
+pub fn of_files(files: &[(PathBuf, String)]) -> Arrows {
     let sources: BTreeMap<Module, String> = files
         .iter()
-        .filter(|file| !file.ends_with("main.rs"))
-        .map(|file| (module_of(file.strip_prefix(root).unwrap()), code_of(&std::fs::read_to_string(file).unwrap())))
+        .filter(|(file, _)| !file.ends_with("main.rs"))
+        .map(|(file, text)| (module_of(file), code_of(text)))
         .collect();
     of_sources(&sources)
 }

@@ -1,0 +1,407 @@
+use super::*;
+
+fn told(shapes: &ResultShapes<'_>, text: &str, room: usize, later: &[&str]) -> String {
+    let result = ToldResult {
+        tool: "bash",
+        arguments: "cargo test --all",
+        text,
+        room,
+        room_of_data: room,
+        may_be_counted: false,
+        failed: false,
+    };
+    shapes.told(&result, |word| later.contains(&word))
+}
+
+#[test]
+fn one_failure_among_eighty_stays() {
+    let mut lines: Vec<String> = (0..80).map(|n| format!("test tests::case_{n} ... PASSED")).collect();
+    lines.insert(40, "test tests::empty_input ... FAILED unexpectedly".to_owned());
+    let told = told(&ResultShapes::default(), &lines.join("\n"), 200, &["empty", "input"]);
+    assert!(told.contains("FAILED unexpectedly") && told.contains("[…]"), "{told}");
+    assert!(told.matches("PASSED").count() <= ALIKE, "{told}");
+}
+
+#[test]
+fn what_recurs_in_all_results_is_not_told() {
+    let mut shapes = ResultShapes::default();
+    let framed = |body: &str| {
+        format!("Chunk ID: 1a2b3c4d\nWall time: 0.51 seconds\nProcess exited with code 0\nOutput:\n{body}")
+    };
+    for n in 0..6 {
+        shapes.learn(
+            "bash",
+            "",
+            &framed(&format!("nothing alike here, number {}", ["one", "two", "six", "ten", "four", "nine"][n])),
+        );
+    }
+    assert_eq!(told(&shapes, &framed("on branch main"), 300, &[]), "on branch main");
+    // Success never reads as nothing.
+    assert_eq!(told(&shapes, "Wall time: 0.9 seconds\nOutput:", 300, &[]), "Wall time: 0.9 seconds");
+    let made = "OBSERVATION:\nFile created successfully at: /src/a.py\nIf asked, read it again.";
+    (0..4).for_each(|_| shapes.learn("edit", "", made));
+    let edit = ToldResult {
+        tool: "edit",
+        arguments: "",
+        text: made,
+        room: 300,
+        room_of_data: 300,
+        may_be_counted: false,
+        failed: false,
+    };
+    assert_eq!(shapes.told(&edit, |_| false), "File created successfully at: /src/a.py", "what it did comes first");
+    assert_eq!(told(&shapes, "", 300, &[]), "no output");
+    assert_eq!(told(&shapes, "Process exited with code 3\nwhy", 300, &[]), "exit 3: why");
+}
+
+/// Names that come again from search to search are hits all the same.
+#[test]
+fn hits_stay_and_what_goes_is_marked() {
+    let mut shapes = ResultShapes::default();
+    for n in 0..6 {
+        let more = ["src/a.go\nsrc/resume.go", "src/ops.go"][n % 2];
+        shapes.learn("bash", "", &format!("Found {} files\n{more}", 2 - n % 2));
+    }
+    let hits = "src/resume.go\nsrc/ops.go\nsrc/new.go";
+    assert_eq!(told(&shapes, &format!("Found 3 files\n{hits}"), 400, &[]), hits);
+    assert_eq!(
+        told(&shapes, &format!("Truncated at 3 files\n{hits}\ncargo test --all"), 400, &[]),
+        format!("Truncated at 3 files\n{hits} […]")
+    );
+}
+
+/// In any language: a last line tells something where it does not look like the others.
+#[test]
+fn a_long_result_that_nobody_spoke_of_is_so_many_lines_and_what_sums_them_up() {
+    let told = |text: &str| told(&ResultShapes::default(), text, 100, &[]);
+    let code: String = (0..200).map(|n| format!("let value_{n} = compute({n});\n")).collect();
+    assert_eq!(told(&code), "200 lines");
+    let listing: String =
+        (0..40).map(|n| format!("-rw-r--r-- 1 me me {} Mar {n} 10:0{} file{n}.txt\n", n * 711, n % 9)).collect();
+    assert_eq!(told(&listing), "40 lines");
+    let log: String = (0..40).map(|n| format!("служба {n} ответила за {} мс\n", n * 3)).collect();
+    assert_eq!(told(&log), "40 lines");
+    assert_eq!(told(&format!("{log}Итого: 3 ошибки, 37 успешно")), "41 lines, the last: Итого: 3 ошибки, 37 успешно");
+    let tests: String = (0..80).map(|n| format!("test tests::case_{n} ... ok\n")).collect();
+    let sum = "test result: ok. 80 passed; 0 failed; finished in 0.31s";
+    assert_eq!(told(&format!("{tests}\n{sum}")), format!("82 lines, the last: {sum}"));
+    let found: String = (0..30).map(|n| format!("src/part_{n}/mod.rs\n")).collect();
+    assert_eq!(told(&found), "30 lines");
+}
+
+/// In any tool's words: a number greater than that of the lines says that there are more.
+#[test]
+fn a_part_of_a_file_is_no_whole_one() {
+    let page: String = (1..=300).map(|n| format!("paragraph {n} of the page\n")).collect();
+    for (notice, shown) in [
+        (
+            "[Showing lines 1-300 of 407. Use :301 to continue]",
+            "302 lines, with [Showing lines 1-300 of 407. Use :301 to continue]",
+        ),
+        ("(結尾：共 580 行)", "302 lines, with (結尾：共 580 行)"),
+        ("(End of file, 300 lines)", "302 lines"),
+        ("return compute(99999)", "302 lines"),
+    ] {
+        assert_eq!(lines_shown(302, &format!("{page}\n{notice}\n")), shown);
+        assert!(is_line_count(shown));
+    }
+    assert!(!is_line_count("302 lines, the last: Done"));
+    for (notice, told) in [
+        ("Showing lines 1-300 of 1341 total lines.", "300 lines, with Showing lines 1-300 of 1341 total lines."),
+        ("Zeilen 201 bis 500 von 500", "300 lines, with Zeilen 201 bis 500 von 500"),
+        ("第1-300行，共1341行", "300 lines, with 第1-300行，共1341行"),
+        ("Version 1.2.3 of the page", "304 lines"),
+    ] {
+        let text = format!("{notice}\n\n---\n\n{page}");
+        assert_eq!(lines_shown(304, &text), told);
+        assert!(is_line_count(told));
+    }
+}
+
+#[test]
+fn json_is_told_by_its_values() {
+    let text = r#"{"reservation": "HAT1", "paid": 31.5, "notes": ""}"#;
+    assert_eq!(told(&ResultShapes::default(), text, 300, &[]), "reservation HAT1, paid 31.5");
+}
+
+/// In any tool: what a result repeats of its call's arguments stands there.
+#[test]
+fn what_a_call_was_given_is_not_told_again() {
+    let written: Vec<String> = (0..30).map(|n| format!("  export const value{n} = compute({n});")).collect();
+    let result = |arguments: &str, text: &str| {
+        let result = ToldResult {
+            tool: "schreibe",
+            arguments,
+            text,
+            room: 300,
+            room_of_data: 300,
+            may_be_counted: false,
+            failed: false,
+        };
+        ResultShapes::default().told(&result, |word| word.contains("value"))
+    };
+    let given = format!("src/a.ts\n{}", written.join("\n"));
+    let numbered: Vec<String> = written.iter().enumerate().map(|(n, line)| format!("{:>6}\t{line}", n + 1)).collect();
+    let diff: Vec<String> = written.iter().map(|line| format!("+{line}")).collect();
+    for shown in [&written, &numbered, &diff] {
+        let text = format!("Geschrieben: src/a.ts. Der Stand:\nbefore\n{}\nafter\n2 Warnungen", shown.join("\n"));
+        let told = result(&given, &text);
+        assert!(told.contains("2 Warnungen") && told.contains("Geschrieben") && !told.contains("compute"), "{told}");
+    }
+    // What a program prints is told though its lines stand in it.
+    let script = "print('passed: a')\nprint('passed: b')\nprint('passed: c')";
+    assert_eq!(result(script, "passed: a\npassed: b\npassed: c"), "passed: a\npassed: b\npassed: c");
+}
+
+/// A program that quotes a file says what it means beside the quotation, and in its last line how it ended.
+#[test]
+fn quoted_lines_give_way_to_what_is_said_of_them() {
+    let quote = |n: usize| {
+        format!(
+            "warning: field `name_{n}` is never read\n --> src/app.rs:{n}:9\n   |\n{n} |     pub name_{n}: Option<i64>,\n   |         ^^^^^^^^ help\n"
+        )
+    };
+    let output = (20..32).map(quote).collect::<String>() + "Finished in 0.2 s, 12 warnings";
+    let told = told(&ResultShapes::default(), &output, 160, &["Option", "pub", "i64"]);
+    assert!(told.contains("is never read") && told.ends_with("Finished in 0.2 s, 12 warnings"), "{told}");
+    assert!(!told.contains("pub name_"), "{told}");
+}
+
+#[test]
+fn a_wrappers_lines_are_not_counted_as_a_results() {
+    let framed = |body: &str| format!("Exit code: 0\nWall time: 0.3 seconds\nOutput:\n{body}\n");
+    let mut shapes = ResultShapes::default();
+    for n in 0..6 {
+        shapes.learn("shell", "", &framed(&format!("nothing alike, {}", ["a", "b", "see", "of", "the", "rest"][n])));
+    }
+    let hits: Vec<String> = (0..40).map(|n| format!("src/part_{n}.rs:{n}: let port = {n};")).collect();
+    let file = framed(&hits.join("\n"));
+    let result = ToldResult {
+        tool: "shell",
+        arguments: "rg port",
+        text: &file,
+        room: 60,
+        room_of_data: 60,
+        may_be_counted: true,
+        failed: false,
+    };
+    assert_eq!(shapes.told(&result, |_| false), "40 lines");
+}
+
+#[test]
+fn a_question_that_is_repeated_is_no_answer() {
+    let call = ToolCall {
+        id: "c".to_owned(),
+        name: "ask_clarification".to_owned(),
+        arguments: serde_json::json!({"question": "Which timeframe do you consider recent?", "options": ["a week", "a month"]}),
+        arguments_text: None,
+        kind: Default::default(),
+        opaque: None,
+    };
+    let reply = |text: &str| {
+        let content = vec![crate::model::message::Block::text(text)];
+        let result = ToolResult {
+            tool_call_id: "c".into(),
+            name: None,
+            content,
+            is_error: false,
+            kind: Default::default(),
+            opaque: None,
+        };
+        users_reply(&call, &result)
+    };
+    assert_eq!(reply("❓ Which timeframe do you consider recent?\n1. a week\n2. a month"), None);
+    assert_eq!(reply("a month").as_deref(), Some("a month"));
+}
+
+#[test]
+fn a_header_says_how_a_program_ended_and_is_no_output() {
+    let told = |text: &str| told(&ResultShapes::default(), text, 400, &[]);
+    let framed = "Chunk ID: 5c9bc4\nWall time: 0.05 seconds\nProcess exited with code 0\nOriginal token count: 26\nOutput:\nsrc/a.rs\nsrc/b.rs";
+    assert_eq!(told(framed), "src/a.rs\nsrc/b.rs");
+    assert_eq!(told("Exit code: 2\nWall time: 1 seconds\nOutput:\nno such file"), "exit 2: no such file");
+    let file = "name: app\nversion: 1\ndeps:\n  - serde";
+    assert_eq!(told(file), "name: app\nversion: 1\ndeps:\n- serde");
+}
+
+#[test]
+fn lines_that_recur_in_files_are_the_files_own() {
+    let mut shapes = ResultShapes::default();
+    let file = |n: usize| format!("{}value {n}\n", "the same in every file\n".repeat(12));
+    for n in 0..6 {
+        shapes.learn("read", "", &file(n));
+    }
+    assert_eq!(shapes.without_wrapper("read", &file(7)), file(7).trim_end());
+}
+
+#[test]
+fn of_a_page_its_first_passages_are_told() {
+    let passage = |n: u32| {
+        format!(
+            "Passage {n} says what the page is about, in so many words that nobody takes it for a link or a label of the page."
+        )
+    };
+    let badge = "[![stars](https://img.example.org/github/stars/a/b?style=flat&logo=github)](https://github.com/a/b/stargazers)";
+    let page = format!("Home\n{badge}\nSign in\n{}\nRead more\n{}\nShare\n{}", passage(1), passage(2), passage(3));
+    let told = |arguments: &str| {
+        let result = ToldResult {
+            tool: "fetch",
+            arguments,
+            text: &page,
+            room: 280,
+            room_of_data: 280,
+            may_be_counted: false,
+            failed: false,
+        };
+        ResultShapes::default().told(&result, |_| false)
+    };
+    assert_eq!(told("https://example.org/a"), format!("[…] {} […]\n{} […]", passage(1), passage(2)));
+    assert!(!told("notes.md").contains("Passage 1"));
+}
+
+#[test]
+fn colours_are_no_words_and_a_usual_line_repeats_no_argument() {
+    let coloured =
+        "\u{1b}[32mok\u{1b}[0m \u{1b}]8;;http://a\u{1b}\\link\u{1b}]8;;\u{1b}\\ \u{1b}[1;31m3 failed\u{1b}[K";
+    assert_eq!(without_escapes(coloured.to_owned()), "ok link 3 failed");
+    let mut shapes = ResultShapes::default();
+    let path = |n: usize| format!("/home/somebody/project/src/part_{n}.rs");
+    let text = |n: usize| format!("File created successfully at: {}", path(n));
+    (0..8).for_each(|n| shapes.learn("Write", &path(n), &text(n)));
+    let (path, text) = (path(9), text(9));
+    let result = ToldResult {
+        tool: "Write",
+        arguments: &path,
+        text: &text,
+        room: 200,
+        room_of_data: 200,
+        may_be_counted: false,
+        failed: false,
+    };
+    assert_eq!(shapes.told(&result, |_| false), "File created successfully at: […]");
+}
+
+#[test]
+fn of_a_search_the_hits_are_told() {
+    let hit = |n: usize| {
+        let words = format!("Some lines of page {n} that say this and that. ").repeat(3);
+        format!(
+            "{n}. [Title {n}](https://example.org/{n}) — engine\n{words}\nMore words of it, unlike the others {n}{n}."
+        )
+    };
+    let text = format!("Search results:\n{}", (1..9).map(hit).collect::<Vec<_>>().join("\n"));
+    let told = told(&ResultShapes::default(), &text, 300, &["Title"]);
+    assert!(told.contains("[Title 1](https://example.org/1)") && !told.contains("this and that"), "{told}");
+}
+
+/// Of a traceback its last line says what went wrong; its places do not.
+#[test]
+fn why_a_program_failed_is_told_before_where() {
+    let frames: String = (0..14)
+        .map(|n| {
+            format!("  File \"/srv/laden/modul_{n}.py\", line {}, in schritt_{n}\n    weiter_{n}(kunde)\n", 10 + n)
+        })
+        .collect();
+    let text = format!("Starte.\nTraceback (most recent call last):\n{frames}KeyError: 'rechnung'\nAufgeräumt in 3 s.");
+    let told = told(&ResultShapes::default(), &text, 100, &[]);
+    assert!(told.contains("KeyError: 'rechnung'"), "{told}");
+    let text =
+        format!("Build of 4 modules\nTypeError: kunde is undefined\n{}", "    at lauf (/srv/a.js:10:5)\n".repeat(9));
+    let told = self::told(&ResultShapes::default(), &text, 60, &[]);
+    assert!(told.contains("TypeError") && !told.contains("the last"), "{told}");
+}
+
+/// When a tool did something is not what it did.
+#[test]
+fn a_time_stamp_is_no_beginning() {
+    let text = "Created At: 2026-03-05T09:12:44Z\nCompleted At: 2026-03-05T09:12:45Z\nsh: 1: pnpm: not found";
+    assert_eq!(told(&ResultShapes::default(), text, 300, &[]), "sh: 1: pnpm: not found");
+    assert_eq!(told(&ResultShapes::default(), "Now: 2026-03-05T09:12:44Z", 300, &[]), "Now: 2026-03-05T09:12:44Z");
+}
+
+#[test]
+fn of_a_change_what_came_is_told() {
+    let change = |arguments: &str, text: &str| {
+        let (tool, room) = ("edit", 200);
+        let result =
+            ToldResult { tool, arguments, text, room, room_of_data: room, may_be_counted: false, failed: false };
+        ResultShapes::default().told(&result, |word| word.starts_with("came"))
+    };
+    let text = "--- a.py\n+++ a.py\n@@ -9 +9,3 @@\n-from app import Domain\n+from shop.app import Domain\n+from shop.app import Base\n+from shop.app import engine";
+    let given =
+        change("a.py\nfrom shop.app import Domain\nfrom shop.app import Base\nfrom shop.app import engine", text);
+    assert_eq!(given, "[…] @@ -9 +9,3 @@ […]");
+    let long =
+        format!("{text}\n{}", (0..30).map(|n| format!("-gone_{n} = {n}\n+came_{n} = {n}\n")).collect::<String>());
+    let told = change("git diff", &long);
+    assert!(told.contains("+came_") && !told.contains("-gone_"), "{told}");
+}
+
+/// What a tool says in brackets of what it has shown is not so any more once that is cut.
+#[test]
+fn a_receipt_is_told_without_what_stands_in_brackets() {
+    let result = ToldResult {
+        tool: "Edit",
+        arguments: "/srv/laden/src/kasse.ts",
+        text: "The file /srv/laden/src/kasse.ts has been updated. (file state is current in your context)",
+        room: 300,
+        room_of_data: 300,
+        may_be_counted: false,
+        failed: false,
+    };
+    assert_eq!(
+        ResultShapes::default().told(&result, |_| false),
+        "The file /srv/laden/src/kasse.ts has been updated. […]"
+    );
+}
+
+/// What a tool says with each file is not what stands in this one.
+#[test]
+fn what_a_tool_says_each_time_is_no_line_of_the_file() {
+    let words = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht"];
+    let shown = |n: usize| {
+        let body: String =
+            (1..40).map(|line| format!("{line}: {} steht in {} hier\n", words[n % 8], words[line % 8])).collect();
+        format!(
+            "Created At: 2026-03-0{}T09:12:44Z\nFile Path: `file:///c:/laden/{}.py`\nThe following has been modified to include a line number before every line: <line>: <original>.\n{body}",
+            n + 1,
+            words[n % 8]
+        )
+    };
+    let texts: Vec<String> = (0..8).map(shown).collect();
+    let mut shapes = ResultShapes::default();
+    texts.iter().for_each(|text| shapes.learn("bash", "", text));
+    let told = told(&shapes, &texts[3], 120, &["vier"]);
+    assert!(told.contains("vier steht in") && !told.contains("has been modified"), "{told}");
+}
+
+/// What the call says itself is left out of what its result shows of it, and marked.
+#[test]
+fn what_was_given_leaves_a_mark() {
+    let body: String = (0..12).map(|n| format!("const wert_{n} = {n};\n")).collect();
+    let text = format!(
+        "Saved. Here is the full content:\n<final_file path=\"a.ts\">\n/**\n{body}</final_file>\nOne error: line 3."
+    );
+    let (tool, arguments, room) = ("write", body.as_str(), 400);
+    let result =
+        ToldResult { tool, arguments, text: &text, room, room_of_data: room, may_be_counted: false, failed: false };
+    let told = ResultShapes::default().told(&result, |_| false);
+    assert!(told.contains("/**\n[…]\n</final_file>") && told.contains("One error: line 3."), "{told}");
+    let mixed = "{\"name\": \"a\"}\nrender(\n  <Mode>\n    <App />\n  </Mode>\n)\nimport b";
+    let told = self::told(&ResultShapes::default(), mixed, 400, &[]);
+    assert!(told.contains("render(\n<Mode>\n<App />\n</Mode>\n)\nimport b"), "{told}");
+}
+
+/// Of a page that was fetched with others its passages say something, and its menu does not.
+#[test]
+fn a_page_among_others_is_told_by_its_passages() {
+    let menu: String = (0..9).map(|n| format!("*   [Seite {n}](https://laden.example/seite/{n})\n")).collect();
+    let prose: String = (0..40)
+        .map(|n| format!("Absatz {n} erklärt ausführlich, warum eine einzige Datei für {n} gleichzeitige Leser genügt und was beim Schreiben zu beachten ist, bevor man einen Server nimmt.\n\n"))
+        .collect();
+    let told = told(&ResultShapes::default(), &format!("{menu}# Eine Datei\n{prose}{menu}"), 300, &[]);
+    assert!(told.contains("Absatz 0 erklärt") && !told.contains("laden.example"), "{told}");
+    let hits: String = (0..9).map(|n| format!("[{n}] [Treffer {n}](https://suche.example/treffer/seite/{n})\nEin kurzer Auszug aus der Seite {n}, wie ihn eine Suche zeigt.\n")).collect();
+    let told = self::told(&ResultShapes::default(), &hits, 300, &["Auszug"]);
+    assert!(told.contains("suche.example"), "{told}");
+}
