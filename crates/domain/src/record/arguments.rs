@@ -29,6 +29,9 @@ const LEAST_NAMES: usize = 2;
 const FEW: usize = 6;
 /// The least that is told of what an edit puts in, in quarter tokens.
 const LEAST_CAME: usize = 60;
+/// Bytes that a line which came has in common with one that went, for that part not to be told, and lines that are compared.
+const LEAST_COMMON: usize = 40;
+const MOST_COMPARED: usize = 40;
 /// A field that every call has, of so many tools and calls at least, says nothing of what a call does: a harness shows it to
 /// its user.
 const LEAST_TOOLS: usize = 3;
@@ -244,7 +247,14 @@ fn edit(told: &[&(&str, Cow<'_, str>)], room: usize) -> Option<String> {
             !is_bare(value) && openings.iter().any(|opening| name.starts_with(opening))
         })
     };
-    let (old, new) = (named(&REPLACED)?, named(&REPLACING)?);
+    let new = named(&REPLACING)?;
+    let old = named(&REPLACED).or_else(|| {
+        let texts = told.iter().enumerate().filter(|(at, (name, value))| *at != new && !is_path(name, value));
+        let resembles = |(at, (_, value)): (usize, &&(&str, Cow<'_, str>))| {
+            (common_ends(value, &told[new].1) * 2 >= value.len().min(told[new].1.len())).then_some(at)
+        };
+        texts.filter(|(_, (_, value))| !is_bare(value) && value.len() >= LEAST_COMMON).find_map(resembles)
+    })?;
     let (gone, came) = changed(&told[old].1, &told[new].1);
     let others = told.iter().enumerate().filter(|(at, (_, value))| *at != old && *at != new && !is_bare(value));
     let edit = others.map(|(_, (_, value))| shortened(value, 100, 0)).collect::<Vec<_>>().join(", ");
@@ -306,6 +316,41 @@ enum Side {
     New,
 }
 
+/// Bytes with which two texts begin and end alike.
+fn common_ends(one: &str, other: &str) -> usize {
+    let before = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+    let (one, other) = (&one.as_bytes()[before..], &other.as_bytes()[before..]);
+    before + one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count()
+}
+
+/// A line that came without what a line that went says too: the beginning or the end that they have in common, or all of it.
+fn without_old<'l>(line: &'l str, gone: &[&str]) -> Cow<'l, str> {
+    if line.len() < LEAST_COMMON {
+        return Cow::Borrowed(line);
+    }
+    let bare = line.trim();
+    if let Some(old) = gone.iter().map(|old| old.trim()).find(|old| old.len() >= LEAST_COMMON && bare.contains(*old)) {
+        return Cow::Owned(bare.replacen(old, GAP, 1));
+    }
+    let Some(old) = gone.iter().map(|old| old.trim()).max_by_key(|old| common_ends(bare, old)) else {
+        return Cow::Borrowed(line);
+    };
+    if common_ends(bare, old) < LEAST_COMMON || common_ends(bare, old) * 2 < bare.len() {
+        return Cow::Borrowed(line);
+    }
+    let same = bare.char_indices().zip(old.chars()).take_while(|((_, one), other)| one == other).count();
+    let from = bare.char_indices().nth(same).map_or(bare.len(), |(at, _)| at);
+    let rest = old.chars().skip(same).collect::<String>();
+    let behind = bare[from..].chars().rev().zip(rest.chars().rev()).take_while(|(one, other)| one == other);
+    let to = bare.len() - behind.map(|(letter, _)| letter.len_utf8()).sum::<usize>();
+    // Whole words.
+    let from = bare[..from].rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let to = bare[to..].find(char::is_whitespace).map_or(bare.len(), |at| to + at);
+    let before = if from > 0 { format!("{GAP} ") } else { String::new() };
+    let end = if to < bare.len() { format!(" {GAP}") } else { String::new() };
+    Cow::Owned(format!("{before}{}{end}", &bare[from..to]))
+}
+
 /// What the one text has and the other has not, line by line, with a mark between lines that were not neighbours. Where the
 /// lines of both are the same, all that lies between those with which both begin and end.
 fn changed(old: &str, new: &str) -> (String, String) {
@@ -324,7 +369,12 @@ fn changed(old: &str, new: &str) -> (String, String) {
     };
     let (gone, came) = (only(old, new), only(new, old));
     if !gone.is_empty() || !came.is_empty() {
-        return (gone, came);
+        let went: Vec<&str> = gone.lines().take(MOST_COMPARED).collect();
+        let mut came: Vec<Cow<'_, str>> = came.lines().map(Cow::Borrowed).collect();
+        for line in came.iter_mut().take(MOST_COMPARED) {
+            *line = Cow::Owned(without_old(line, &went).into_owned());
+        }
+        return (gone, came.join("\n"));
     }
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let before = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
@@ -458,6 +508,35 @@ mod tests {
             json!({"path": "src/a.rs", "old_string": "fn a() {\n  one();\n}", "new_string": "fn a() {\n  two(5177);\n}"}),
         );
         assert_eq!(ArgumentShapes::default().told(&edit, 200), "src/a.rs: + two(5177); (in place of one();)");
+    }
+
+    /// Whatever a tool calls the text that it replaces.
+    #[test]
+    fn a_text_beside_what_replaces_it_is_the_old_one() {
+        let old = "import { AuditTable } from '@/components/AuditTable';";
+        let new = format!("{old}\nimport {{ errorText }} from '@/lib/errors';");
+        let edit = call(
+            "replace_file_content",
+            json!({"TargetContent": old, "ReplacementContent": new, "TargetFile": "/src/page.tsx"}),
+        );
+        let told = ArgumentShapes::default().told(&edit, 400);
+        assert_eq!(told, "/src/page.tsx: + import { errorText } from '@/lib/errors';");
+    }
+
+    #[test]
+    fn of_a_line_that_was_changed_only_what_is_new_is_told() {
+        let old = "**Monorepo**. The bot lives in `services/bot/` inside this repository and shares its types.";
+        let new = format!("SUPERSEDED by ADR-022.\n~~{old}~~");
+        let edit = call("Edit", json!({"file_path": "adr.md", "old_string": old, "new_string": new}));
+        let told = ArgumentShapes::default().told(&edit, 60);
+        assert!(told.contains("SUPERSEDED by ADR-022.") && !told.contains("lives in"), "{told}");
+        let line = "For fees of long range, the bridge is what the operating model was inspired by, unless it changes";
+        let edit = call(
+            "Edit",
+            json!({"file_path": "map.md", "old_string": format!("- {line} now."), "new_string": format!("- {line} in autumn.")}),
+        );
+        let told = ArgumentShapes::default().told(&edit, 200);
+        assert!(told.starts_with("map.md: + […] in autumn."), "{told}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Quoting in less room: whole sentences where they fit, and a mark wherever something is left out.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -150,9 +151,15 @@ fn is_one_word(text: &str) -> bool {
 pub fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
+    // Where a mark has a fellow in its line, what stands between them is code: a dot in it ends nothing.
+    let mut code_until = 0;
     for (at, letter) in text.char_indices() {
         let end = at + letter.len_utf8();
-        if end <= start {
+        if letter == '`' && at >= code_until {
+            let line = text[end..].split('\n').next().unwrap_or_default();
+            code_until = line.find('`').map_or(end, |closes| end + closes + 1);
+        }
+        if end <= start || at < code_until && letter != '\n' {
             continue;
         }
         let end = end + closing(&text[end..]);
@@ -323,6 +330,18 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
     order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
     let (mut kept, mut used) = (HashSet::new(), 0);
     for (at, _) in order {
+        if kept.contains(&at) {
+            continue;
+        }
+        // One row of several, or one entry, reads as if there were no other.
+        let group = group(parts, at);
+        let cost: usize = group.clone().map(|at| size(parts[at])).sum();
+        let is_short = group.clone().all(|at| size(parts[at]) <= room.longest());
+        if group.len() > 1 && is_short && used + cost <= room.all {
+            used += cost;
+            kept.extend(group.filter(|at| !repeats.contains(at)));
+            continue;
+        }
         let is_whole = size(parts[at]) <= room.longest() || room.begins && at == first;
         let cost = size(parts[at]).min(room.longest());
         let fits = if room.is_whole { is_whole } else { kept.is_empty() || is_whole };
@@ -351,9 +370,41 @@ fn is_marked(part: &str) -> bool {
 
 /// The place of the first row of the table that a row stands in, unless it is that one.
 fn head_of_table(parts: &[&str], at: usize) -> Option<usize> {
-    let is_row = |part: &&str| part.starts_with('|') && part.ends_with('|') && part.len() > 2;
     let rows = parts.get(..=at)?.iter().rev().take_while(|part| is_row(part)).count();
     (rows > 1).then(|| at + 1 - rows)
+}
+
+/// Rows and entries of a table or a list that is told whole or not at all where it fits.
+const MOST_OF_GROUP: usize = 10;
+
+/// The table or the list in which a sentence stands, with what heads the list; else the sentence alone.
+fn group(parts: &[&str], at: usize) -> Range<usize> {
+    let alone = at..at + 1;
+    let is_same: fn(&str) -> bool = match parts[at] {
+        part if is_row(part) => is_row,
+        part if is_entry(part) => is_entry,
+        _ => return alone,
+    };
+    let before = parts[..at].iter().rev().take_while(|part| is_same(part)).count();
+    let behind = parts[at..].iter().take_while(|part| is_same(part)).count();
+    let group = at - before..at + behind;
+    if group.len() > MOST_OF_GROUP {
+        return alone;
+    }
+    match group.start.checked_sub(1) {
+        Some(head) if is_entry(parts[at]) && parts[head].ends_with([':', '：']) => head..group.end,
+        _ => group,
+    }
+}
+
+fn is_row(part: &str) -> bool {
+    part.starts_with('|') && part.ends_with('|') && part.len() > 2
+}
+
+fn is_entry(part: &str) -> bool {
+    let number = part.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = number.len() < part.len() && (number.starts_with(". ") || number.starts_with(") "));
+    is_numbered || part.starts_with("- ") || part.starts_with("* ") || part.starts_with("• ")
 }
 
 /// Sentences before an entry of a list among which what heads the list is looked for.
@@ -361,7 +412,6 @@ const LIST_REACH: usize = 6;
 
 /// The place of the sentence that heads the list in which an entry stands.
 fn head_of_list(parts: &[&str], at: usize) -> Option<usize> {
-    let is_entry = |part: &str| part.starts_with("- ") || part.starts_with("* ") || part.starts_with("• ");
     let before = at.saturating_sub(LIST_REACH)..at;
     let heads = |at: &usize| parts[*at].ends_with([':', '：']) && !is_entry(parts[*at]);
     is_entry(parts[at]).then(|| before.rev().find(heads))?
@@ -406,6 +456,11 @@ fn joined(by_text: &[Vec<&str>], kept: &HashSet<usize>, room: PassageRoom) -> Ve
                 is_last_told = Some(all.len());
             }
             at += 1;
+        }
+        // Where words of this text stand, its end is marked at it, and not where the next one begins.
+        if at > next && !told.is_empty() {
+            mark_gap(&mut told);
+            next = at;
         }
         all.push(told);
     }

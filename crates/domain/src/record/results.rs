@@ -21,11 +21,17 @@ use super::quote::{
     whole_words_behind, words,
 };
 use super::values::{self, JsonText, ValueWords};
+use super::words::hashed;
 use crate::model::message::{ToolCall, ToolResult};
 use crate::model::user_text::replies::{Reply, replies};
 
 pub(super) use page::names_page;
 
+/// Bytes of a line that is known again in results of other tools, in how many results it then stands at least, and how many
+/// such lines are looked at.
+const SHARED_LINE: usize = 16;
+const LEAST_SHARED: usize = 3;
+const MOST_SHARED: usize = 20_000;
 /// Results of one tool that are compared with one another: the newest.
 const COMPARED: usize = 64;
 /// Tools whose results are compared.
@@ -77,6 +83,8 @@ static CLOCK: LazyLock<Option<Regex>> = LazyLock::new(|| {
 #[derive(Debug, Default)]
 pub(super) struct ResultShapes<'a> {
     tools: HashMap<&'a str, ToolShapes>,
+    /// Of long lines, by their hash, in how many results they stand, and the tool of the first; `None`: of several tools.
+    shared: HashMap<u64, (usize, Option<&'a str>)>,
 }
 
 #[derive(Debug, Default)]
@@ -87,6 +95,7 @@ struct ToolShapes {
 }
 
 /// A result to be told of.
+#[derive(Clone, Copy)]
 pub(super) struct ToldResult<'a> {
     pub tool: &'a str,
     /// The call's arguments as one text: their echo tells nothing.
@@ -111,6 +120,8 @@ struct ReadText<'t> {
     /// Where it is JSON.
     json: Option<JsonText>,
     failed: bool,
+    /// A part of it is a change as version control writes it.
+    is_change: bool,
 }
 
 impl<'a> ResultShapes<'a> {
@@ -125,6 +136,15 @@ impl<'a> ResultShapes<'a> {
         }
         shapes.results += 1;
         let text = readable(text);
+        let long: HashSet<u64> = looked_at(&text).filter(|line| line.len() >= SHARED_LINE).map(hashed).collect();
+        for line in long {
+            if self.shared.len() >= MOST_SHARED && !self.shared.contains_key(&line) {
+                continue;
+            }
+            let (results, of) = self.shared.entry(line).or_insert((0, Some(tool)));
+            *results += 1;
+            *of = of.filter(|of| *of == tool);
+        }
         let lines: HashSet<String> = looked_at(&text).map(|line| template(&without_echo(line, arguments))).collect();
         for line in lines {
             *shapes.lines.entry(line).or_default() += 1;
@@ -136,9 +156,34 @@ impl<'a> ResultShapes<'a> {
         self.share(result.tool, &template(&without_echo(line, result.arguments))) >= 80
     }
 
+    /// Returns true if a line stands word for word in results of several tools: a harness puts it behind what they return.
+    fn is_shared(&self, line: &str) -> bool {
+        let line = line.trim();
+        let shared = self.shared.get(&hashed(line)).filter(|_| line.len() >= SHARED_LINE);
+        shared.is_some_and(|(results, of)| *results >= LEAST_SHARED && of.is_none())
+    }
+
+    /// A result without what a harness puts behind those of several tools: from the first such line on, where no other long
+    /// line follows.
+    fn without_shared_end<'t>(&self, text: &'t str) -> &'t str {
+        let (mut end, mut at) = (text.len(), text.len());
+        for line in text.split_inclusive('\n').rev() {
+            at -= line.len();
+            if self.is_shared(line) {
+                end = at;
+            } else if line.trim().len() >= SHARED_LINE {
+                break;
+            }
+        }
+        text[..end].trim_end()
+    }
+
     /// Returns true if a line of this shape stands in most results of the tool; one that names an argument need not stand in
     /// so many. One that names something else, as hits of a search do, has to stand in nearly all.
     fn recurs(&self, result: &ToldResult<'_>, line: &str) -> bool {
+        if self.is_shared(line) {
+            return true;
+        }
         let bare = without_echo(line, result.arguments);
         let shape = template(&bare);
         let share = self.share(result.tool, &shape);
@@ -176,9 +221,12 @@ impl<'a> ResultShapes<'a> {
 
     /// What a result says, in at most so much room. `later` says whether a word was spoken of or used afterwards.
     pub fn told(&self, result: &ToldResult<'_>, later: impl Fn(&str) -> bool) -> String {
+        let own = within_element(self.without_shared_end(result.text));
+        let result = &ToldResult { text: own, ..*result };
         // What JSON says stands in its values, and a line of them is no wrapper's however it begins.
         let json =
             JsonText::of(result.text).map(|json| json.with_lines(|line| !is_tag(line) && self.tells(result, line)));
+        let json = json.map(|json| if result.failed { json } else { json.without_envelope(result.room) });
         let text = match &json {
             Some(json) => json.around(&values::told(&json.value)),
             None => values::without_json(result.text),
@@ -209,12 +257,15 @@ impl<'a> ResultShapes<'a> {
         let before = if all[..body.start].iter().any(is_loss) { "[…] " } else { "" };
         let behind = if all[body.end..].iter().any(is_loss) { " […]" } else { "" };
         let failed = result.failed || code.is_some();
-        let told = self.told_lines(result, ReadText { lines, indented: &indented[body], text, json, failed }, later);
+        let is_change = all.iter().any(|line| line.starts_with(HUNK));
+        let read = ReadText { lines, indented: &indented[body], text, json, failed, is_change };
+        let told = self.told_lines(result, read, later);
         one_gap(format!("{head}{before}{told}{behind}"))
     }
 
     fn told_lines(&self, result: &ToldResult<'_>, read: ReadText<'_>, later: impl Fn(&str) -> bool) -> String {
-        let ReadText { lines, indented, text, json, failed } = read;
+        let ReadText { lines, indented, text, json, failed, is_change } = read;
+        let is_json = json.is_some();
         // Of an object's values and a table's rows each tells something by itself.
         let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
         let data = json.filter(|json| whole > result.room && json.is_data());
@@ -249,6 +300,10 @@ impl<'a> ResultShapes<'a> {
             (lines, stack, if is_program { blocks_of_file(indented) } else { None })
         };
         let mut ranked = RankedLines::of(lines, blocks.as_ref(), &stack, &later);
+        ranked.sums_up &= !is_json;
+        if is_change {
+            ranked.pass_over_replaced(lines);
+        }
         if lines.len() > FEW && !is_data {
             ranked.pass_over(|at| self.recurs(result, lines[at]));
         }
@@ -291,10 +346,14 @@ impl<'a> ResultShapes<'a> {
         let core = without_number(line).trim();
         let behind_label = core.split_once(": ").map(|(_, rest)| rest).filter(|rest| !rest.is_empty());
         // A program that prints a part of what it was given has found something.
-        let is_given = |part: &str| result.arguments.lines().any(|line| line.trim() == part);
+        let is_part = |line: &str, part: &str| {
+            line.trim() == part || line.split_once(": ").is_some_and(|(_, rest)| rest.trim() == part)
+        };
+        let is_given = |part: &str| result.arguments.lines().any(|line| is_part(line, part));
         let echo = core.len() > 8 && (is_given(core) || behind_label.is_some_and(is_given));
         let is_one_line = is_one_line(result.text);
         exit_line(line).is_none()
+            && !core.starts_with(FENCE)
             && (is_one_line || says(core) && !is_clock(core))
             && !echo
             && !self.recurs(result, line)
@@ -313,6 +372,20 @@ fn is_clock(line: &str) -> bool {
 /// Returns true if a text is a line by itself, as an empty list is: that tells something whatever it is.
 fn is_one_line(text: &str) -> bool {
     text.trim().lines().nth(1).is_none()
+}
+
+/// What an element holds that a tool puts around its whole result, unless that holds others.
+fn within_element(text: &str) -> &str {
+    let inside = || {
+        let (first, rest) = text.trim().split_once('\n')?;
+        let (inside, last) = rest.rsplit_once('\n')?;
+        let name = first.trim().strip_prefix('<')?.strip_suffix('>')?;
+        let closes = last.trim().strip_prefix("</")?.strip_suffix('>')? == name;
+        let is_name = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+        let holds_others = inside.lines().any(|line| line.trim_start().starts_with('<'));
+        (closes && is_name && !holds_others).then_some(inside)
+    };
+    inside().unwrap_or(text)
 }
 
 /// Returns true if a line is nothing but the beginning or the end of an element, or both.
@@ -344,6 +417,21 @@ fn without_what_was_given<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
         given.contains(bare) || given.contains(line.trim())
     };
     let places: Vec<usize> = (0..lines.len()).filter(|at| is_given(lines[*at])).collect();
+    // Of a change that the call has told, what it made of the file is told there, and what stands around it is the file's.
+    if let Some(start) = lines.iter().position(|line| line.starts_with(HUNK))
+        && places.iter().any(|at| lines[*at].starts_with('+'))
+    {
+        let is_of_change = |line: &&&str| line.is_empty() || line.starts_with(['+', '-', ' ', '\\', '@']);
+        let end = start + lines[start..].iter().take_while(is_of_change).count();
+        let came = (start..end).filter(|at| lines[*at].starts_with('+') && places.binary_search(at).is_err());
+        let came: Vec<&str> = came.map(|at| lines[at]).collect();
+        // Marks around the change, and the names of its files, are the tool's.
+        let is_around = |line: &&str| is_framed(line) || is_replaced(line);
+        let before = lines[..start].iter().rposition(|line| !is_around(line)).map_or(0, |last| last + 1);
+        let behind = end + lines[end..].iter().take_while(|line| is_around(line)).count();
+        let left = [&lines[..before], &[GAP], &came, &[GAP], &lines[behind..]];
+        return Cow::Owned(left.concat().join("\n"));
+    }
     let (Some(first), Some(last)) = (places.first(), places.last()) else { return Cow::Borrowed(text) };
     if places.len() < LEAST_GIVEN {
         return Cow::Borrowed(text);
@@ -364,6 +452,8 @@ fn without_what_was_given<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
     Cow::Owned(left.join("\n"))
 }
 
+/// Opens and closes a block of code.
+const FENCE: &str = "```";
 /// Begins a part of a change as version control writes it.
 const HUNK: &str = "@@ ";
 
@@ -551,8 +641,8 @@ struct RankedLines {
     heard: bool,
     is_code: bool,
     are_hits: bool,
-    /// The last one is a place in a stack.
-    ends_at_place: bool,
+    /// The last one is no place in a stack.
+    sums_up: bool,
 }
 
 /// What a line is worth that opens a block which stands in none, and in one.
@@ -604,11 +694,6 @@ impl RankedLines {
             }
         };
         let mut scores: Vec<f64> = lines.iter().enumerate().map(score).collect();
-        // Of a change what came is the file now.
-        if lines.iter().any(|line| line.starts_with(HUNK)) && lines.iter().any(|line| line.starts_with('+')) {
-            let replaced = scores.iter_mut().zip(lines).filter(|(_, line)| is_replaced(line));
-            replaced.for_each(|(score, _)| *score = REPLACED);
-        }
         // The names of a table's columns say nothing without one of its rows.
         if let [head, first, ..] = lines
             && head.contains(values::COLUMN)
@@ -617,8 +702,14 @@ impl RankedLines {
             let best = scores[1..].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             scores[0] = scores[0].min(best - f64::EPSILON.sqrt());
         }
-        let ends_at_place = lines.len().checked_sub(1).is_some_and(|last| stack.places.contains(&last));
-        RankedLines { shapes, scores, heard, is_code: blocks.is_some(), are_hits, ends_at_place }
+        let sums_up = lines.len().checked_sub(1).is_none_or(|last| !stack.places.contains(&last));
+        RankedLines { shapes, scores, heard, is_code: blocks.is_some(), are_hits, sums_up }
+    }
+
+    /// Of a change what came is the file now: what went is told only where there is nothing else.
+    fn pass_over_replaced(&mut self, lines: &[&str]) {
+        let replaced = self.scores.iter_mut().zip(lines).filter(|(_, line)| is_replaced(line));
+        replaced.for_each(|(score, _)| *score = REPLACED);
     }
 
     /// Tells these lines only where there is nothing else: they stand in most results of the tool.
@@ -626,6 +717,8 @@ impl RankedLines {
         for (at, score) in self.scores.iter_mut().enumerate() {
             *score = if recurs(at) { score.min(-1.0) } else { *score };
         }
+        let last = self.scores.len().checked_sub(1);
+        self.sums_up &= last.is_none_or(|last| !recurs(last));
     }
 
     /// The best lines in their order, with the gaps marked; of what failed the last one in any case, and one that looks like
@@ -647,7 +740,7 @@ impl RankedLines {
         }
         let (last, others) = lines.split_last().map_or(("", &lines[..0]), |(last, others)| (*last, others));
         let sums_up = !self.is_code && says(last) && others.iter().all(|line| form(line) != form(last));
-        if (failed || sums_up) && !self.ends_at_place && lines.len() > FEW {
+        if (failed || sums_up) && self.sums_up && lines.len() > FEW {
             order.retain(|at| at + 1 < lines.len());
             order.insert(0, lines.len() - 1);
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::arguments::{ArgumentShapes, arguments_text};
 use super::effect::{command_of, inspects, is_read_only};
 use super::ending::{self, CallEnd};
-use super::frames::drop_frames;
+use super::frames::{drop_data, drop_frames};
 use super::pasted::drop_alike;
 use super::quote::{names, prefix, shortened, words};
 use super::results::{ResultShapes, users_reply};
@@ -178,6 +178,7 @@ impl<'a> Span<'a> {
             _ => None,
         });
         let mut of_users: Vec<&mut String> = of_users.collect();
+        drop_data(&mut of_users);
         of_users.iter_mut().for_each(|text| drop_alike(text));
         drop_frames(of_users);
         span.usual = UsualSentences::of(span.lines.iter().filter_map(|line| match line {

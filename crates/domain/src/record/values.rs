@@ -4,6 +4,8 @@ mod outline;
 
 use serde_json::{Map, Value};
 
+use super::quote::GAP;
+
 pub use outline::{ValueWords, within};
 
 /// Deeper values are shown as they are.
@@ -78,6 +80,26 @@ impl JsonText {
         let after: Vec<&str> = self.after.lines().collect();
         let end = after.iter().rposition(|line| tells(line)).map_or(0, |last| last + 1);
         JsonText { before: lines(&before), after: lines(&after[..end]), ..self }
+    }
+
+    /// Of an object that is hardly more than a text of several lines only that, where not all of it has room: that a program ran
+    /// well, and for how long, is nothing beside what it printed.
+    pub fn without_envelope(self, room: usize) -> JsonText {
+        let Value::Object(fields) = &self.value else { return self };
+        let all = self.value.to_string().len();
+        let holds_most = |value: &Value| value.as_str().is_some_and(|text| text.contains('\n') && text.len() * 2 > all);
+        if all < room || !fields.values().any(holds_most) {
+            return self;
+        }
+        let is_word = |value: &Value| value.as_str().is_some_and(|text| !text.contains(char::is_whitespace));
+        let stays = |value: &Value| !value.is_number() && !value.is_boolean() && !is_word(value);
+        let kept: Map<String, Value> = fields
+            .iter()
+            .filter(|(_, value)| stays(value))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let after = if kept.len() < fields.len() { lines(&[&self.after, GAP]) } else { self.after };
+        JsonText { value: Value::Object(kept), after, ..self }
     }
 
     /// Returns true if its values are what it says: one that is hardly more than a long text is told as that.

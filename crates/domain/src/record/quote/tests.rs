@@ -126,3 +126,29 @@ fn an_entry_of_a_list_stands_under_what_heads_it() {
     }
     assert!(told.contains("**Remove**") || told.contains("**Add**"), "{told}");
 }
+
+#[test]
+fn a_dot_in_code_ends_no_sentence() {
+    assert_eq!(sentences("Copy with `COPY . .` first. Then build."), ["Copy with `COPY . .` first.", "Then build."]);
+    assert_eq!(sentences("One ` alone. Then more."), ["One ` alone.", "Then more."]);
+}
+
+/// Of several passages each says itself where it is cut.
+#[test]
+fn the_end_of_a_passage_is_marked_at_it() {
+    let first = "The port is 5177 in src/net.rs. Nothing else came of it and it went on for a while, as it does.";
+    let told = passages(&[first, "src/web.rs is done."], room(60), |_| false);
+    assert_eq!(told, ["The port is 5177 in src/net.rs. […]", "src/web.rs is done."]);
+}
+
+/// One row of three reads as if there were no other.
+#[test]
+fn rows_and_entries_stand_together_where_they_fit() {
+    let filler = "It went on like this for a good while and nothing came of it at all. ".repeat(8);
+    let table = "| pair | state |\n|---|---|\n| SOL | open at 79 |\n| XRP | open at 1.38 |\n| AVAX | closed |";
+    let told = in_room(&format!("{filler}\n{table}\n{filler}"), room(150));
+    assert!(["SOL", "XRP", "AVAX"].iter().all(|name| told.contains(name)), "{told}");
+    let list = "It runs only on:\n- a push to `main`\n- a click in the pages of the project";
+    let told = in_room(&format!("{filler}\n{list}\n{filler}"), room(150));
+    assert!(told.contains("a push to `main` - a click"), "{told}");
+}

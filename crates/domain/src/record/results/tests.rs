@@ -330,7 +330,7 @@ fn of_a_change_what_came_is_told() {
     let text = "--- a.py\n+++ a.py\n@@ -9 +9,3 @@\n-from app import Domain\n+from shop.app import Domain\n+from shop.app import Base\n+from shop.app import engine";
     let given =
         change("a.py\nfrom shop.app import Domain\nfrom shop.app import Base\nfrom shop.app import engine", text);
-    assert_eq!(given, "[…] @@ -9 +9,3 @@ […]");
+    assert_eq!(given, "[…]");
     let long =
         format!("{text}\n{}", (0..30).map(|n| format!("-gone_{n} = {n}\n+came_{n} = {n}\n")).collect::<String>());
     let told = change("git diff", &long);
@@ -404,4 +404,77 @@ fn a_page_among_others_is_told_by_its_passages() {
     let hits: String = (0..9).map(|n| format!("[{n}] [Treffer {n}](https://suche.example/treffer/seite/{n})\nEin kurzer Auszug aus der Seite {n}, wie ihn eine Suche zeigt.\n")).collect();
     let told = self::told(&ResultShapes::default(), &hits, 300, &["Auszug"]);
     assert!(told.contains("suche.example"), "{told}");
+}
+
+fn of_tool<'t>(tool: &'t str, arguments: &'t str, text: &'t str, room: usize) -> ToldResult<'t> {
+    ToldResult { tool, arguments, text, room, room_of_data: room, may_be_counted: false, failed: false }
+}
+
+/// A harness puts the notes of a folder behind whatever its tools return from there.
+#[test]
+fn what_stands_behind_results_of_several_tools_is_nobodys() {
+    let notes = "\n\n[Folder notes found: /home/vault/NOTES.md]\n---\ntags: [agent]\n---\n# How the agent works\n- **Budget:** 8 EUR a month";
+    let mut shapes = ResultShapes::default();
+    let written = format!("{{\"bytes_written\": 25666, \"dirs_created\": true}}{notes}");
+    let log = format!("SyntaxError: invalid syntax in best_low-dd{notes}");
+    shapes.learn("write_file", "", &written);
+    shapes.learn("terminal", "", &log);
+    shapes.learn("read_file", "", &format!("port = 5177{notes}"));
+    let told = |text: &str| shapes.told(&of_tool("terminal", "", text, 200), |_| false);
+    assert_eq!(told(&log), "SyntaxError: invalid syntax in best_low-dd");
+    assert_eq!(told(&written), "bytes_written 25666, dirs_created true");
+    // What one tool alone says is its own.
+    let mut one = ResultShapes::default();
+    (0..3).for_each(|_| one.learn("terminal", "", &log));
+    assert!(one.told(&of_tool("terminal", "", &log, 400), |_| false).contains("Budget"));
+}
+
+#[test]
+fn an_element_around_a_whole_result_is_its_tools() {
+    let told = |text: &str| ResultShapes::default().told(&of_tool("write", "", text, 200), |_| false);
+    assert_eq!(told("<result>\nFile written: /src/a.py\n</result>\n"), "File written: /src/a.py");
+    let page = "<table>\n<tr>7</tr>\n</table>";
+    assert_eq!(told(page), page, "a file of elements is told as it is");
+    assert_eq!(told("<a>\nb\n</c>"), "<a>\nb\n</c>");
+}
+
+#[test]
+fn a_command_that_is_repeated_is_no_output() {
+    let command = "cd app; git branch -a; git remote -v";
+    let text = format!("```bash\n{command}\n```\n\n```\n* main\norigin git@host:shop.git (fetch)\n```");
+    let arguments = format!("Run command: {command}");
+    let told = ResultShapes::default().told(&of_tool("terminal", &arguments, &text, 200), |_| false);
+    assert!(told.contains("* main") && told.contains("shop.git") && !told.contains("git branch"), "{told}");
+}
+
+/// What stands around a change is the file's, and what went is not there any more.
+#[test]
+fn of_a_change_that_the_call_has_told_nothing_is_told_again() {
+    let text = "The following changes were made to: /src/a.ts\n[diff_start]\n@@ -1,3 +1,4 @@\n import { a } from './a';\n+import { b } from './labels-of-b';\n-import { old } from './old';\n \n interface Risk {\n[diff_end]\nOnly what changed is shown.";
+    let arguments = "/src/a.ts\nimport { a } from './a';\nimport { b } from './labels-of-b';";
+    let told = ResultShapes::default().told(&of_tool("replace", arguments, text, 300), |_| false);
+    for word in ["interface", "old", "import", "diff_start"] {
+        assert!(!told.contains(word), "{word}: {told}");
+    }
+}
+
+#[test]
+fn what_a_program_says_of_itself_behind_an_output_does_not_sum_it_up() {
+    let output: String = (0..12).map(|n| format!("1X2 fair odds {n} of Brighton\n")).collect();
+    let text =
+        serde_json::json!({"status": "success", "output": output, "tool_calls_made": 1, "duration_seconds": 0.47});
+    let told = ResultShapes::default().told(&of_tool("execute", "", &text.to_string(), 60), |word| word == "Brighton");
+    assert!(told.contains("1X2 fair odds") && !told.contains("duration"), "{told}");
+}
+
+#[test]
+fn a_wrappers_last_line_does_not_sum_up() {
+    let mut shapes = ResultShapes::default();
+    let framed = |n: usize| {
+        let tabs: String = (0..9).map(|tab| format!("tab {tab}{n} shows page number {tab}\n")).collect();
+        format!("{tabs}<<<END_OF_EXTERNAL id=\"{n}5f3a9c7\">>>")
+    };
+    (0..6).for_each(|n| shapes.learn("browser", "", &framed(n)));
+    let told = shapes.told(&of_tool("browser", "", &framed(7), 60), |word| word == "shows");
+    assert!(told.contains("shows page") && !told.contains("END_OF"), "{told}");
 }
