@@ -104,6 +104,9 @@ pub struct SessionState {
     pub refused_window: Option<RefusedWindow>,
 }
 
+/// A compaction that nobody asked for is at the earliest in the second turn behind another.
+pub const REST_TURNS: u32 = 2;
+
 /// The end of the time after a compaction in which no other starts by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionRest {
@@ -239,7 +242,9 @@ impl SessionState {
         let is_full = (account.exceeds_window(settings) || fills)
             && account.reducible(settings.estimator) > usable / REDUCIBLE_SHARE;
         let waits = self.rest.is_some_and(|rest| {
-            let is_next_turn = account.path_calls < rest.calls && self.turns < rest.turns;
+            // Several messages of the user's before one answer are one turn, where the agent answers at all.
+            let has_answered = account.path_calls > rest.calls - i64::from(REST_TURNS);
+            let is_next_turn = if has_answered { account.path_calls < rest.calls } else { self.turns < rest.turns };
             is_next_turn || account.estimated() < rest.tokens
         });
         waits && (!is_full || account.marks.is_doubted())
@@ -426,5 +431,22 @@ mod tests {
         ];
         path.iter().for_each(|entry| state.note_speaker(entry));
         assert_eq!((state.account.path_calls, state.answered), (3, true));
+    }
+
+    /// Two messages of the user's in one request are no two turns.
+    #[test]
+    fn the_next_turn_does_not_bring_the_next_compaction() {
+        let none = serde_json::Map::new();
+        let settings = crate::domain::settings::resolve(&none, &none, None).unwrap();
+        let rests = |calls: i64, turns: u64| {
+            let mut state = SessionState { turns, ..SessionState::default() };
+            state.rest = Some(CompactionRest { tokens: 0, calls: 2, turns: 2 });
+            state.account.path_calls = calls;
+            state.rests(&settings)
+        };
+        assert!(rests(1, 1) && rests(1, 2) && rests(1, 3));
+        assert!(!rests(2, 2));
+        // Where no answer is posted, the user's messages are all that can be counted.
+        assert!(rests(0, 1) && !rests(0, 2));
     }
 }

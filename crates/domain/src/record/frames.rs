@@ -172,7 +172,7 @@ mod tests {
         drop_data(&mut texts.iter_mut().collect::<Vec<_>>());
         assert_eq!(texts[..3], ["[Ann] Remind us at nine.", "[Bob] Add the show on Saturday.", "[Ann] Not on Friday."]);
         assert!(texts[3].ends_with("```json\n[1]\n```"), "what the user pastes stays: {}", texts[3]);
-        let mut one = vec![message("Ann", 1, "Hello.")];
+        let mut one = [message("Ann", 1, "Hello.")];
         drop_data(&mut one.iter_mut().collect::<Vec<_>>());
         assert!(one[0].contains("message_id"));
     }

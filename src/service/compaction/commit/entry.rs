@@ -15,7 +15,7 @@ use crate::service::compaction::commit::draft::SummaryDraft;
 use crate::service::compaction::work::{CompactionWork, Outline};
 use crate::service::core::clock;
 use crate::service::core::error::Result;
-use crate::service::core::head::{CompactionRest, Head, SessionState};
+use crate::service::core::head::{CompactionRest, Head, REST_TURNS, SessionState};
 use crate::service::path::view;
 use crate::store::entries::{NewBranch, NewEntry};
 
@@ -23,8 +23,6 @@ use crate::store::entries::{NewBranch, NewEntry};
 const RETRY_GROWTH: f64 = 1.1;
 /// Part of the window that lies between two compactions that nobody asked for: one in ten.
 const REST_SHARE: u32 = 10;
-/// A compaction that nobody asked for is at the earliest in the second turn behind another.
-const REST_TURNS: u32 = 2;
 
 /// The entry behind the newest leaf. Its tokens are the summary's and enter the context through the view alone.
 pub(crate) fn compaction_entry(head: &Head, work: &CompactionWork, draft: &mut SummaryDraft, before: u64) -> NewEntry {
