@@ -251,7 +251,8 @@ fn edit(told: &[&(&str, Cow<'_, str>)], room: usize) -> Option<String> {
     let old = named(&REPLACED).or_else(|| {
         let texts = told.iter().enumerate().filter(|(at, (name, value))| *at != new && !is_path(name, value));
         let resembles = |(at, (_, value)): (usize, &&(&str, Cow<'_, str>))| {
-            (common_ends(value, &told[new].1) * 2 >= value.len().min(told[new].1.len())).then_some(at)
+            let (before, behind) = common_ends(value, &told[new].1);
+            ((before + behind) * 2 >= value.len().min(told[new].1.len())).then_some(at)
         };
         texts.filter(|(_, (_, value))| !is_bare(value) && value.len() >= LEAST_COMMON).find_map(resembles)
     })?;
@@ -316,11 +317,11 @@ enum Side {
     New,
 }
 
-/// Bytes with which two texts begin and end alike.
-fn common_ends(one: &str, other: &str) -> usize {
+/// With how many bytes two texts begin alike, and with how many they end alike.
+fn common_ends(one: &str, other: &str) -> (usize, usize) {
     let before = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
     let (one, other) = (&one.as_bytes()[before..], &other.as_bytes()[before..]);
-    before + one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count()
+    (before, one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count())
 }
 
 /// A line that came without what a line that went says too: the beginning or the end that they have in common, or all of it.
@@ -332,18 +333,15 @@ fn without_old<'l>(line: &'l str, gone: &[&str]) -> Cow<'l, str> {
     if let Some(old) = gone.iter().map(|old| old.trim()).find(|old| old.len() >= LEAST_COMMON && bare.contains(*old)) {
         return Cow::Owned(bare.replacen(old, GAP, 1));
     }
-    let Some(old) = gone.iter().map(|old| old.trim()).max_by_key(|old| common_ends(bare, old)) else {
+    let ends = gone.iter().map(|old| common_ends(bare, old.trim()));
+    let Some((before, behind)) = ends.max_by_key(|(before, behind)| before + behind) else {
         return Cow::Borrowed(line);
     };
-    if common_ends(bare, old) < LEAST_COMMON || common_ends(bare, old) * 2 < bare.len() {
+    if before + behind < LEAST_COMMON || (before + behind) * 2 < bare.len() {
         return Cow::Borrowed(line);
     }
-    let same = bare.char_indices().zip(old.chars()).take_while(|((_, one), other)| one == other).count();
-    let from = bare.char_indices().nth(same).map_or(bare.len(), |(at, _)| at);
-    let rest = old.chars().skip(same).collect::<String>();
-    let behind = bare[from..].chars().rev().zip(rest.chars().rev()).take_while(|(one, other)| one == other);
-    let to = bare.len() - behind.map(|(letter, _)| letter.len_utf8()).sum::<usize>();
     // Whole words.
+    let (from, to) = (bare.floor_char_boundary(before), bare.ceil_char_boundary(bare.len() - behind));
     let from = bare[..from].rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let to = bare[to..].find(char::is_whitespace).map_or(bare.len(), |at| to + at);
     let before = if from > 0 { format!("{GAP} ") } else { String::new() };
@@ -370,11 +368,9 @@ fn changed(old: &str, new: &str) -> (String, String) {
     let (gone, came) = (only(old, new), only(new, old));
     if !gone.is_empty() || !came.is_empty() {
         let went: Vec<&str> = gone.lines().take(MOST_COMPARED).collect();
-        let mut came: Vec<Cow<'_, str>> = came.lines().map(Cow::Borrowed).collect();
-        for line in came.iter_mut().take(MOST_COMPARED) {
-            *line = Cow::Owned(without_old(line, &went).into_owned());
-        }
-        return (gone, came.join("\n"));
+        let told = |(at, line)| if at < MOST_COMPARED { without_old(line, &went) } else { Cow::Borrowed(line) };
+        let came = came.lines().enumerate().map(told).collect::<Vec<_>>().join("\n");
+        return (gone, came);
     }
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let before = old.iter().zip(&new).take_while(|(one, other)| one == other).count();

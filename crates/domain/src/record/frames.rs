@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::quote::GAP;
+use super::quote::{FENCE, GAP};
 
 /// The fewest messages of the user's that may have a frame in common.
 const FRAMED: usize = 5;
@@ -15,22 +15,21 @@ const FRAME_LINE: usize = 16;
 /// The fewest messages that have a block of data under the same heading, and how many blocks are looked at in one.
 const HEADED: usize = 3;
 const MOST_BLOCKS: usize = 8;
-/// What opens and closes a block of data.
+/// What opens a block of data.
 const DATA: &str = "```json";
-const FENCE: &str = "```";
 /// The most that is told of a value that differs from message to message, in bytes.
 const LONGEST_NAME: usize = 40;
 
 /// A block of JSON in a message, with the line that heads it.
-struct HeadedBlock<'t> {
-    heading: &'t str,
+struct HeadedBlock {
+    heading: String,
     json: Value,
     /// Where it stands in the message, with its heading.
     place: Range<usize>,
 }
 
 /// The blocks of data in a message, each with the line before it.
-fn headed_blocks(text: &str) -> Vec<HeadedBlock<'_>> {
+fn headed_blocks(text: &str) -> Vec<HeadedBlock> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(at) = text[from..].find(DATA).map(|at| from + at).filter(|_| found.len() < MOST_BLOCKS) {
@@ -43,7 +42,7 @@ fn headed_blocks(text: &str) -> Vec<HeadedBlock<'_>> {
         if let Ok(json) = serde_json::from_str(&text[inside..end])
             && heading.trim_end().ends_with([':', '：'])
         {
-            found.push(HeadedBlock { heading: heading.trim(), json, place: start..from });
+            found.push(HeadedBlock { heading: heading.trim().to_owned(), json, place: start..from });
         }
     }
     found
@@ -67,29 +66,29 @@ fn names_of(value: &Value) -> Vec<&str> {
 /// Tells of data that a gateway puts before the user's messages, each time under the same heading, only the names that differ
 /// from message to message: who wrote it.
 pub(super) fn drop_data(messages: &mut [&mut String]) {
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    let mut names: HashMap<String, usize> = HashMap::new();
-    for text in messages.iter() {
-        let blocks = headed_blocks(text);
-        let headings: HashSet<&str> = blocks.iter().map(|block| block.heading).collect();
-        headings.into_iter().for_each(|heading| *counts.entry(heading.to_owned()).or_default() += 1);
+    let read: Vec<Vec<HeadedBlock>> = messages.iter().map(|text| headed_blocks(text)).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let mut names: HashMap<&str, usize> = HashMap::new();
+    for blocks in &read {
+        let headings: HashSet<&str> = blocks.iter().map(|block| block.heading.as_str()).collect();
+        headings.into_iter().for_each(|heading| *counts.entry(heading).or_default() += 1);
         let all: HashSet<&str> = blocks.iter().flat_map(|block| names_of(&block.json)).collect();
-        all.into_iter().for_each(|name| *names.entry(name.to_owned()).or_default() += 1);
+        all.into_iter().for_each(|name| *names.entry(name).or_default() += 1);
     }
     let most = counts.values().copied().max().unwrap_or_default();
     if most < HEADED {
         return;
     }
-    for text in messages.iter_mut() {
-        let is_frames = |block: &HeadedBlock<'_>| {
-            block.json.is_object() && counts.get(block.heading).is_some_and(|count| *count >= HEADED)
-        };
-        let blocks: Vec<HeadedBlock<'_>> = headed_blocks(text).into_iter().filter(is_frames).collect();
+    let is_frames = |block: &&HeadedBlock| {
+        block.json.is_object() && counts.get(block.heading.as_str()).is_some_and(|count| *count >= HEADED)
+    };
+    for (text, blocks) in messages.iter_mut().zip(&read) {
+        let blocks: Vec<&HeadedBlock> = blocks.iter().filter(is_frames).collect();
         if blocks.is_empty() {
             continue;
         }
         let mut told: Vec<&str> = Vec::new();
-        for name in blocks.iter().flat_map(|block| names_of(&block.json)) {
+        for name in blocks.iter().copied().flat_map(|block| names_of(&block.json)) {
             let differs = names.get(name).is_some_and(|count| *count < most);
             let is_told = told.iter().any(|before| before.contains(name) || name.contains(before));
             if differs && !is_told {

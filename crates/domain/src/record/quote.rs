@@ -8,6 +8,8 @@ use regex::Regex;
 
 /// Stands wherever a quotation leaves something out.
 pub const GAP: &str = "[…]";
+/// Opens and closes a block of code.
+pub(super) const FENCE: &str = "```";
 /// The most characters of one text that are looked at: its beginning, and as many again of its end.
 const MOST_CHARS: usize = 24_000;
 
@@ -422,7 +424,7 @@ fn fenced(parts: &[&str]) -> HashSet<usize> {
     let mut is_open = false;
     let mut code = HashSet::new();
     for (at, part) in parts.iter().enumerate() {
-        let is_fence = part.starts_with("```") || part.starts_with("~~~");
+        let is_fence = part.starts_with(FENCE) || part.starts_with("~~~");
         if is_fence || is_open {
             code.insert(at);
         }

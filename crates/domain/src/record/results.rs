@@ -17,7 +17,7 @@ use super::arguments::fields;
 use super::code_outline::CodeOutline;
 use super::ending::{code_of_json, exit_code, exit_line};
 use super::quote::{
-    GAP, counted, density, names, prefix, says, shortened, size, suffix, trimmed, whole_words_before,
+    FENCE, GAP, counted, density, names, prefix, says, shortened, size, suffix, trimmed, whole_words_before,
     whole_words_behind, words,
 };
 use super::values::{self, JsonText, ValueWords};
@@ -27,10 +27,13 @@ use crate::model::user_text::replies::{Reply, replies};
 
 pub(super) use page::names_page;
 
-/// Bytes of a line that is known again in results of other tools, in how many results it then stands at least, and how many
-/// such lines are looked at.
+/// What a harness puts behind the results of several tools: bytes of its first line and of all of it at least, as a shorter end
+/// may say how each call ended; behind how many different lines it then stands; lines of an end that are looked at, and how
+/// many in all.
 const SHARED_LINE: usize = 16;
+const SHARED_END: usize = 120;
 const LEAST_SHARED: usize = 3;
+const LONGEST_END: usize = 60;
 const MOST_SHARED: usize = 20_000;
 /// Results of one tool that are compared with one another: the newest.
 const COMPARED: usize = 64;
@@ -83,8 +86,18 @@ static CLOCK: LazyLock<Option<Regex>> = LazyLock::new(|| {
 #[derive(Debug, Default)]
 pub(super) struct ResultShapes<'a> {
     tools: HashMap<&'a str, ToolShapes>,
-    /// Of long lines, by their hash, in how many results they stand, and the tool of the first; `None`: of several tools.
-    shared: HashMap<u64, (usize, Option<&'a str>)>,
+    /// Ends of results, by the hash of their first line and of the form of their last one.
+    ends: HashMap<u64, SharedEnd<'a>>,
+}
+
+/// Where an end of results stands. Tools that show one file show its lines behind the same line; what a harness puts behind
+/// results follows whatever they are.
+#[derive(Debug, Default)]
+struct SharedEnd<'a> {
+    /// The lines before it, by their hash, up to [`LEAST_SHARED`].
+    before: Vec<u64>,
+    /// Up to two tools.
+    tools: Vec<&'a str>,
 }
 
 #[derive(Debug, Default)]
@@ -136,18 +149,30 @@ impl<'a> ResultShapes<'a> {
         }
         shapes.results += 1;
         let text = readable(text);
-        let long: HashSet<u64> = looked_at(&text).filter(|line| line.len() >= SHARED_LINE).map(hashed).collect();
-        for line in long {
-            if self.shared.len() >= MOST_SHARED && !self.shared.contains_key(&line) {
+        let lines: Vec<&str> = looked_at(&text).collect();
+        let templates: HashSet<String> = lines.iter().map(|line| template(&without_echo(line, arguments))).collect();
+        for line in templates {
+            *shapes.lines.entry(line).or_default() += 1;
+        }
+        self.learn_ends(tool, &lines);
+    }
+
+    fn learn_ends(&mut self, tool: &'a str, lines: &[&str]) {
+        let end = &lines[lines.len().saturating_sub(LONGEST_END + 1)..];
+        let Some(last) = end.last() else { return };
+        for pair in end.windows(2).filter(|pair| pair[1].trim().len() >= SHARED_LINE) {
+            let key = end_key(pair[1], last);
+            if self.ends.len() >= MOST_SHARED && !self.ends.contains_key(&key) {
                 continue;
             }
-            let (results, of) = self.shared.entry(line).or_insert((0, Some(tool)));
-            *results += 1;
-            *of = of.filter(|of| *of == tool);
-        }
-        let lines: HashSet<String> = looked_at(&text).map(|line| template(&without_echo(line, arguments))).collect();
-        for line in lines {
-            *shapes.lines.entry(line).or_default() += 1;
+            let end = self.ends.entry(key).or_default();
+            let before = hashed(pair[0].trim());
+            if end.before.len() < LEAST_SHARED && !end.before.contains(&before) {
+                end.before.push(before);
+            }
+            if end.tools.len() < 2 && !end.tools.contains(&tool) {
+                end.tools.push(tool);
+            }
         }
     }
 
@@ -156,34 +181,28 @@ impl<'a> ResultShapes<'a> {
         self.share(result.tool, &template(&without_echo(line, result.arguments))) >= 80
     }
 
-    /// Returns true if a line stands word for word in results of several tools: a harness puts it behind what they return.
-    fn is_shared(&self, line: &str) -> bool {
-        let line = line.trim();
-        let shared = self.shared.get(&hashed(line)).filter(|_| line.len() >= SHARED_LINE);
-        shared.is_some_and(|(results, of)| *results >= LEAST_SHARED && of.is_none())
-    }
-
-    /// A result without what a harness puts behind those of several tools: from the first such line on, where no other long
-    /// line follows.
+    /// A result without what a harness puts behind those of several tools.
     fn without_shared_end<'t>(&self, text: &'t str) -> &'t str {
-        let (mut end, mut at) = (text.len(), text.len());
-        for line in text.split_inclusive('\n').rev() {
+        let text = text.trim_end();
+        let last = text.lines().next_back().unwrap_or_default();
+        let is_shared = |line: &str| {
+            let end = self.ends.get(&end_key(line, last)).filter(|_| line.len() >= SHARED_LINE);
+            end.is_some_and(|end| end.before.len() >= LEAST_SHARED && end.tools.len() > 1)
+        };
+        let (mut own, mut at) = (text.len(), text.len());
+        for line in text.split_inclusive('\n').rev().take(LONGEST_END) {
             at -= line.len();
-            if self.is_shared(line) {
-                end = at;
-            } else if line.trim().len() >= SHARED_LINE {
-                break;
+            if text.len() - at >= SHARED_END && is_shared(line.trim()) {
+                own = at;
             }
         }
-        text[..end].trim_end()
+        // A result that is nothing else is the tool's.
+        if text[..own].trim().is_empty() { text } else { text[..own].trim_end() }
     }
 
     /// Returns true if a line of this shape stands in most results of the tool; one that names an argument need not stand in
     /// so many. One that names something else, as hits of a search do, has to stand in nearly all.
     fn recurs(&self, result: &ToldResult<'_>, line: &str) -> bool {
-        if self.is_shared(line) {
-            return true;
-        }
         let bare = without_echo(line, result.arguments);
         let shape = template(&bare);
         let share = self.share(result.tool, &shape);
@@ -300,7 +319,7 @@ impl<'a> ResultShapes<'a> {
             (lines, stack, if is_program { blocks_of_file(indented) } else { None })
         };
         let mut ranked = RankedLines::of(lines, blocks.as_ref(), &stack, &later);
-        ranked.sums_up &= !is_json;
+        ranked.may_sum_up &= !is_json;
         if is_change {
             ranked.pass_over_replaced(lines);
         }
@@ -358,6 +377,11 @@ impl<'a> ResultShapes<'a> {
             && !echo
             && !self.recurs(result, line)
     }
+}
+
+/// An end of results is known again by its first line and the form of its last one.
+fn end_key(first: &str, last: &str) -> u64 {
+    hashed(&format!("{}\n{}", first.trim(), template(last.trim())))
 }
 
 /// Returns true for a line that says how a program ended, or when it ran, and nothing else.
@@ -452,8 +476,6 @@ fn without_what_was_given<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
     Cow::Owned(left.join("\n"))
 }
 
-/// Opens and closes a block of code.
-const FENCE: &str = "```";
 /// Begins a part of a change as version control writes it.
 const HUNK: &str = "@@ ";
 
@@ -641,8 +663,8 @@ struct RankedLines {
     heard: bool,
     is_code: bool,
     are_hits: bool,
-    /// The last one is no place in a stack.
-    sums_up: bool,
+    /// The last one may say what all the others come to.
+    may_sum_up: bool,
 }
 
 /// What a line is worth that opens a block which stands in none, and in one.
@@ -702,8 +724,8 @@ impl RankedLines {
             let best = scores[1..].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             scores[0] = scores[0].min(best - f64::EPSILON.sqrt());
         }
-        let sums_up = lines.len().checked_sub(1).is_none_or(|last| !stack.places.contains(&last));
-        RankedLines { shapes, scores, heard, is_code: blocks.is_some(), are_hits, sums_up }
+        let may_sum_up = lines.len().checked_sub(1).is_none_or(|last| !stack.places.contains(&last));
+        RankedLines { shapes, scores, heard, is_code: blocks.is_some(), are_hits, may_sum_up }
     }
 
     /// Of a change what came is the file now: what went is told only where there is nothing else.
@@ -718,7 +740,7 @@ impl RankedLines {
             *score = if recurs(at) { score.min(-1.0) } else { *score };
         }
         let last = self.scores.len().checked_sub(1);
-        self.sums_up &= last.is_none_or(|last| !recurs(last));
+        self.may_sum_up &= last.is_none_or(|last| !recurs(last));
     }
 
     /// The best lines in their order, with the gaps marked; of what failed the last one in any case, and one that looks like
@@ -740,7 +762,7 @@ impl RankedLines {
         }
         let (last, others) = lines.split_last().map_or(("", &lines[..0]), |(last, others)| (*last, others));
         let sums_up = !self.is_code && says(last) && others.iter().all(|line| form(line) != form(last));
-        if (failed || sums_up) && self.sums_up && lines.len() > FEW {
+        if (failed || sums_up) && self.may_sum_up && lines.len() > FEW {
             order.retain(|at| at + 1 < lines.len());
             order.insert(0, lines.len() - 1);
         }

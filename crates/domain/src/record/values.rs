@@ -86,9 +86,11 @@ impl JsonText {
     /// well, and for how long, is nothing beside what it printed.
     pub fn without_envelope(self, room: usize) -> JsonText {
         let Value::Object(fields) = &self.value else { return self };
+        let long = fields.values().filter_map(Value::as_str).filter(|text| text.contains('\n')).map(str::len).max();
+        // Seldom is there one, and only then is it worth writing out all to compare them.
+        let Some(long) = long else { return self };
         let all = self.value.to_string().len();
-        let holds_most = |value: &Value| value.as_str().is_some_and(|text| text.contains('\n') && text.len() * 2 > all);
-        if all < room || !fields.values().any(holds_most) {
+        if all < room || long * 2 <= all {
             return self;
         }
         let is_word = |value: &Value| value.as_str().is_some_and(|text| !text.contains(char::is_whitespace));

@@ -1,15 +1,11 @@
 use super::*;
 
+fn of_tool<'t>(tool: &'t str, arguments: &'t str, text: &'t str, room: usize) -> ToldResult<'t> {
+    ToldResult { tool, arguments, text, room, room_of_data: room, may_be_counted: false, failed: false }
+}
+
 fn told(shapes: &ResultShapes<'_>, text: &str, room: usize, later: &[&str]) -> String {
-    let result = ToldResult {
-        tool: "bash",
-        arguments: "cargo test --all",
-        text,
-        room,
-        room_of_data: room,
-        may_be_counted: false,
-        failed: false,
-    };
+    let result = of_tool("bash", "cargo test --all", text, room);
     shapes.told(&result, |word| later.contains(&word))
 }
 
@@ -40,15 +36,7 @@ fn what_recurs_in_all_results_is_not_told() {
     assert_eq!(told(&shapes, "Wall time: 0.9 seconds\nOutput:", 300, &[]), "Wall time: 0.9 seconds");
     let made = "OBSERVATION:\nFile created successfully at: /src/a.py\nIf asked, read it again.";
     (0..4).for_each(|_| shapes.learn("edit", "", made));
-    let edit = ToldResult {
-        tool: "edit",
-        arguments: "",
-        text: made,
-        room: 300,
-        room_of_data: 300,
-        may_be_counted: false,
-        failed: false,
-    };
+    let edit = of_tool("edit", "", made, 300);
     assert_eq!(shapes.told(&edit, |_| false), "File created successfully at: /src/a.py", "what it did comes first");
     assert_eq!(told(&shapes, "", 300, &[]), "no output");
     assert_eq!(told(&shapes, "Process exited with code 3\nwhy", 300, &[]), "exit 3: why");
@@ -269,15 +257,7 @@ fn colours_are_no_words_and_a_usual_line_repeats_no_argument() {
     let text = |n: usize| format!("File created successfully at: {}", path(n));
     (0..8).for_each(|n| shapes.learn("Write", &path(n), &text(n)));
     let (path, text) = (path(9), text(9));
-    let result = ToldResult {
-        tool: "Write",
-        arguments: &path,
-        text: &text,
-        room: 200,
-        room_of_data: 200,
-        may_be_counted: false,
-        failed: false,
-    };
+    let result = of_tool("Write", &path, &text, 200);
     assert_eq!(shapes.told(&result, |_| false), "File created successfully at: […]");
 }
 
@@ -323,8 +303,7 @@ fn a_time_stamp_is_no_beginning() {
 fn of_a_change_what_came_is_told() {
     let change = |arguments: &str, text: &str| {
         let (tool, room) = ("edit", 200);
-        let result =
-            ToldResult { tool, arguments, text, room, room_of_data: room, may_be_counted: false, failed: false };
+        let result = of_tool(tool, arguments, text, room);
         ResultShapes::default().told(&result, |word| word.starts_with("came"))
     };
     let text = "--- a.py\n+++ a.py\n@@ -9 +9,3 @@\n-from app import Domain\n+from shop.app import Domain\n+from shop.app import Base\n+from shop.app import engine";
@@ -340,15 +319,12 @@ fn of_a_change_what_came_is_told() {
 /// What a tool says in brackets of what it has shown is not so any more once that is cut.
 #[test]
 fn a_receipt_is_told_without_what_stands_in_brackets() {
-    let result = ToldResult {
-        tool: "Edit",
-        arguments: "/srv/laden/src/kasse.ts",
-        text: "The file /srv/laden/src/kasse.ts has been updated. (file state is current in your context)",
-        room: 300,
-        room_of_data: 300,
-        may_be_counted: false,
-        failed: false,
-    };
+    let result = of_tool(
+        "Edit",
+        "/srv/laden/src/kasse.ts",
+        "The file /srv/laden/src/kasse.ts has been updated. (file state is current in your context)",
+        300,
+    );
     assert_eq!(
         ResultShapes::default().told(&result, |_| false),
         "The file /srv/laden/src/kasse.ts has been updated. […]"
@@ -383,8 +359,7 @@ fn what_was_given_leaves_a_mark() {
         "Saved. Here is the full content:\n<final_file path=\"a.ts\">\n/**\n{body}</final_file>\nOne error: line 3."
     );
     let (tool, arguments, room) = ("write", body.as_str(), 400);
-    let result =
-        ToldResult { tool, arguments, text: &text, room, room_of_data: room, may_be_counted: false, failed: false };
+    let result = of_tool(tool, arguments, &text, room);
     let told = ResultShapes::default().told(&result, |_| false);
     assert!(told.contains("/**\n[…]\n</final_file>") && told.contains("One error: line 3."), "{told}");
     let mixed = "{\"name\": \"a\"}\nrender(\n  <Mode>\n    <App />\n  </Mode>\n)\nimport b";
@@ -406,14 +381,10 @@ fn a_page_among_others_is_told_by_its_passages() {
     assert!(told.contains("suche.example"), "{told}");
 }
 
-fn of_tool<'t>(tool: &'t str, arguments: &'t str, text: &'t str, room: usize) -> ToldResult<'t> {
-    ToldResult { tool, arguments, text, room, room_of_data: room, may_be_counted: false, failed: false }
-}
-
 /// A harness puts the notes of a folder behind whatever its tools return from there.
 #[test]
 fn what_stands_behind_results_of_several_tools_is_nobodys() {
-    let notes = "\n\n[Folder notes found: /home/vault/NOTES.md]\n---\ntags: [agent]\n---\n# How the agent works\n- **Budget:** 8 EUR a month";
+    let notes = "\n\n[Folder notes found: /home/vault/NOTES.md]\n---\ntags: [agent]\n---\n# How the agent works\n- **Budget:** 8 EUR a month\n- It asks before it buys.";
     let mut shapes = ResultShapes::default();
     let written = format!("{{\"bytes_written\": 25666, \"dirs_created\": true}}{notes}");
     let log = format!("SyntaxError: invalid syntax in best_low-dd{notes}");
@@ -427,6 +398,39 @@ fn what_stands_behind_results_of_several_tools_is_nobodys() {
     let mut one = ResultShapes::default();
     (0..3).for_each(|_| one.learn("terminal", "", &log));
     assert!(one.told(&of_tool("terminal", "", &log, 400), |_| false).contains("Budget"));
+}
+
+/// Several tools show one file, whole or its end, or find the same files.
+#[test]
+fn what_several_tools_show_is_their_result() {
+    let mut shapes = ResultShapes::default();
+    let file: String = (1..=40).map(|n| format!("{n}: rules.push(Rule::new(classify(first(input))));\n")).collect();
+    let lines: Vec<&str> = file.lines().collect();
+    let tools = ["read_file", "bash", "grep"];
+    for (at, tool) in tools.into_iter().enumerate() {
+        shapes.learn(tool, "", &file);
+        // The rest of the file from different lines on, and overlapping parts of it.
+        shapes.learn(tool, "", &lines[10 * at..].join("\n"));
+        shapes.learn(tool, "", &lines[5 * at..5 * at + 25].join("\n"));
+    }
+    let told = |text: &str| shapes.told(&of_tool("bash", "grep -rn first src", text, 80), |_| false);
+    assert_eq!(told(&file), "40 lines");
+    for part in [&lines[5..30], &lines[30..], &lines[..25]] {
+        assert_eq!(shapes.without_shared_end(&part.join("\n")), part.join("\n"));
+    }
+    for header in ["File: src/parse.rs", "src/parse.rs, 40 lines", "From src/parse.rs"] {
+        shapes.learn("view", "", &format!("{header}\n{file}"));
+    }
+    let told = |text: &str| shapes.told(&of_tool("bash", "tail -n 1", text, 400), |_| false);
+    let last = file.lines().last().unwrap();
+    assert_eq!(told(last), last);
+    assert_eq!(shapes.without_shared_end(&file), file.trim_end());
+    let found = "src/parse/whole_input.rs\nsrc/parse/first_letter.rs";
+    for (tool, first) in [("glob", "2 files"), ("grep", "Found 2 files"), ("find", ".")] {
+        shapes.learn(tool, "", &format!("{first}\n{found}"));
+    }
+    let told = |text: &str| shapes.told(&of_tool("grep", "-l first", text, 200), |_| false);
+    assert_eq!(told(found), found);
 }
 
 #[test]
