@@ -231,23 +231,24 @@ impl SessionState {
             || self.newest.as_ref().is_some_and(is_fresh) && !account.exceeds_window(settings)
     }
 
-    /// Returns true if too little has come since the newest compaction for the next to start by itself. What exceeds the
-    /// window does not wait, nor what fills it, half of it by its count, unless a single usage says so: that may be of
-    /// another context, and the next one tells. Nor does it help to hurry where nearly all is what no compaction takes away.
+    /// Returns true if too little has come since the newest compaction for the next to start by itself: less than a tenth of
+    /// the window, or no more than the next turn. What exceeds the window waits for neither, and what fills it, half of it by
+    /// its count, not for a turn, unless a single usage says so: that may be of another context, and the next one tells. Nor
+    /// does it help to hurry where nearly all is what no compaction takes away.
     pub fn rests(&self, settings: &Settings) -> bool {
+        let Some(rest) = self.rest else { return false };
         let account = &self.account;
         let usable = u64::from(settings.usable());
         let counted = account.part(u64::try_from(account.estimated()).unwrap_or(0), settings.estimator);
         let fills = account.tokens(settings.estimator).0 > usable && counted > usable / 2;
-        let is_full = (account.exceeds_window(settings) || fills)
-            && account.reducible(settings.estimator) > usable / REDUCIBLE_SHARE;
-        let waits = self.rest.is_some_and(|rest| {
-            // Several messages of the user's before one answer are one turn, where the agent answers at all.
-            let has_answered = account.path_calls > rest.calls - i64::from(REST_TURNS);
-            let is_next_turn = if has_answered { account.path_calls < rest.calls } else { self.turns < rest.turns };
-            is_next_turn || account.estimated() < rest.tokens
-        });
-        waits && (!is_full || account.marks.is_doubted())
+        let may_hurry = account.reducible(settings.estimator) > usable / REDUCIBLE_SHARE && !account.marks.is_doubted();
+        if may_hurry && account.exceeds_window(settings) {
+            return false;
+        }
+        // Several messages of the user's before one answer are one turn, where the agent answers at all.
+        let has_answered = account.path_calls > rest.calls - i64::from(REST_TURNS);
+        let is_next_turn = if has_answered { account.path_calls < rest.calls } else { self.turns < rest.turns };
+        account.estimated() < rest.tokens || is_next_turn && !(may_hurry && fills)
     }
 
     /// Remembers who spoke last, and counts a call of the model where an answer begins.
@@ -431,6 +432,24 @@ mod tests {
         ];
         path.iter().for_each(|entry| state.note_speaker(entry));
         assert_eq!((state.account.path_calls, state.answered), (3, true));
+    }
+
+    /// Of a context that fills the usable window, but not the window, a turn is not waited for; more has to come all the same.
+    #[test]
+    fn what_fills_the_window_waits_until_it_has_grown() {
+        let none = serde_json::Map::new();
+        let mut settings = crate::domain::settings::resolve(&none, &none, None).unwrap();
+        (settings.context_window, settings.reserve_tokens) = (10_000, 2_000);
+        let rests = |tokens: i64, grown: bool| {
+            let mut state = SessionState::default();
+            state.account.path_tokens = tokens;
+            let until = tokens + if grown { 0 } else { 1 };
+            state.rest = Some(CompactionRest { tokens: until, calls: 2, turns: 2 });
+            state.rests(&settings)
+        };
+        assert!(rests(7_000, true) && rests(7_000, false));
+        assert!(!rests(9_000, true) && rests(9_000, false));
+        assert!(!rests(11_000, true) && !rests(11_000, false));
     }
 
     /// Two messages of the user's in one request are no two turns.

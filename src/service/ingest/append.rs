@@ -507,11 +507,12 @@ fn trigger(state: &SessionState, snapshot: &Snapshot, settings: &Settings, appen
     if append.items.is_empty() || state.retell.is_some() {
         return None;
     }
+    let is_due = snapshot.should_compact && !state.rests(settings);
     if snapshot.state == FillState::Red {
         let ready = state.ahead.is_some_and(|ahead| ahead.ready);
-        return (snapshot.should_compact && (ready || !waits) && !state.rests(settings)).then_some(Trigger::Auto);
+        return (is_due && (ready || !waits)).then_some(Trigger::Auto);
     }
-    if snapshot.should_compact && !waits {
+    if is_due && !waits {
         return Some(Trigger::Auto);
     }
     // What only counts is done in no time, and chooses best with everything before it.
