@@ -151,7 +151,7 @@ impl Service {
             state.guard.record_weighed(before.tokens, tokens_after, is_loss, state.messages, &head.settings);
         }
         state.auto_retry_at = None;
-        rest(&mut state, &head.settings);
+        rest(&mut state, work, &head.settings);
         state.unrelieved = None;
         state.nothing_at = None;
         state.chapters_rest = None;

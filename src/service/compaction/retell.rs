@@ -93,7 +93,7 @@ impl Service {
         }
         state.newest = Some(newest_behind(&head, &fitted.work, &entry));
         (state.unrelieved, state.nothing_at, state.auto_retry_at) = (None, None, None);
-        rest(&mut state, &head.settings);
+        rest(&mut state, &fitted.work, &head.settings);
         state.note_fill(state.snapshot(&head.settings).state, clock::now());
         let (branches, proof) = (new_branch(&head, entry.branch), Some(Proof::Entry(entry.head.id)));
         advance(&mut head, state, &entry)?;

@@ -112,6 +112,9 @@ pub const REST_TURNS: u32 = 2;
 pub struct CompactionRest {
     /// The context has this many tokens, as it is counted.
     pub tokens: i64,
+    /// The same less what came while the compaction was made.
+    #[serde(default)]
+    pub tokens_planned: Option<i64>,
     /// The second turn behind the compaction has come: the agent has answered so often, or the user has begun so many tasks.
     pub calls: i64,
     pub turns: u64,
@@ -232,9 +235,10 @@ impl SessionState {
     }
 
     /// Returns true if too little has come since the newest compaction for the next to start by itself: less than a tenth of
-    /// the window, or no more than the next turn. What exceeds the window waits for neither, and what fills it, half of it by
-    /// its count, not for a turn, unless a single usage says so: that may be of another context, and the next one tells. Nor
-    /// does it help to hurry where nearly all is what no compaction takes away.
+    /// the window, or no more than the next turn. What exceeds the window waits for neither. What fills it, half of it by its
+    /// count, waits for no turn, and what came while the newest compaction was made counts as come since. A single usage that
+    /// says so may be of another context, and the next one tells. Nor does it help to hurry where nearly all is what no
+    /// compaction takes away.
     pub fn rests(&self, settings: &Settings) -> bool {
         let Some(rest) = self.rest else { return false };
         let account = &self.account;
@@ -248,7 +252,9 @@ impl SessionState {
         // Several messages of the user's before one answer are one turn, where the agent answers at all.
         let has_answered = account.path_calls > rest.calls - i64::from(REST_TURNS);
         let is_next_turn = if has_answered { account.path_calls < rest.calls } else { self.turns < rest.turns };
-        account.estimated() < rest.tokens || is_next_turn && !(may_hurry && fills)
+        let hurries = may_hurry && fills;
+        let until = rest.tokens_planned.filter(|_| hurries).unwrap_or(rest.tokens);
+        account.estimated() < until || is_next_turn && !hurries
     }
 
     /// Remembers who spoke last, and counts a call of the model where an answer begins.
@@ -444,7 +450,7 @@ mod tests {
             let mut state = SessionState::default();
             state.account.path_tokens = tokens;
             let until = tokens + if grown { 0 } else { 1 };
-            state.rest = Some(CompactionRest { tokens: until, calls: 2, turns: 2 });
+            state.rest = Some(CompactionRest { tokens: until, tokens_planned: None, calls: 2, turns: 2 });
             state.rests(&settings)
         };
         assert!(rests(7_000, true) && rests(7_000, false));
@@ -459,7 +465,7 @@ mod tests {
         let settings = crate::domain::settings::resolve(&none, &none, None).unwrap();
         let rests = |calls: i64, turns: u64| {
             let mut state = SessionState { turns, ..SessionState::default() };
-            state.rest = Some(CompactionRest { tokens: 0, calls: 2, turns: 2 });
+            state.rest = Some(CompactionRest { tokens: 0, tokens_planned: None, calls: 2, turns: 2 });
             state.account.path_calls = calls;
             state.rests(&settings)
         };

@@ -143,9 +143,12 @@ pub(crate) fn hold_off(state: &mut SessionState, settings: &Settings) {
 
 /// Notes what must come before the next compaction starts by itself, however near to red this one has left the context: a
 /// tenth of the window, and more than the next turn. Much may have come while it was made.
-pub(crate) fn rest(state: &mut SessionState, settings: &Settings) {
+pub(crate) fn rest(state: &mut SessionState, work: &CompactionWork, settings: &Settings) {
+    let tokens = state.account.estimated() + i64::from(settings.context_window / REST_SHARE);
+    let came = work.outline.path_tokens.map(|planned| (state.account.path_tokens - planned).max(0));
     state.rest = Some(CompactionRest {
-        tokens: state.account.estimated() + i64::from(settings.context_window / REST_SHARE),
+        tokens,
+        tokens_planned: came.map(|came| tokens - came),
         calls: state.account.path_calls + i64::from(REST_TURNS),
         turns: state.turns + u64::from(REST_TURNS),
     });
