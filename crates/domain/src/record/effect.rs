@@ -130,7 +130,7 @@ const INSPECTING_PHRASES: [&str; 16] = [
 ];
 
 /// Returns true for the tools that run commands; `$` is a command typed without a tool.
-fn is_shell(name: &str) -> bool {
+pub(super) fn is_shell(name: &str) -> bool {
     name == "$" || SHELL_TOOLS.contains(&name.to_ascii_lowercase().as_str())
 }
 

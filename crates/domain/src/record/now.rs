@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::arguments::{fields, is_path};
-use super::effect::{command_of, is_read_only};
+use super::effect::{command_of, is_read_only, is_shell};
 use super::ending::CallEnd;
 use super::levels::NEWEST_TURNS;
 use super::quote::shortened;
@@ -148,9 +148,13 @@ impl Runs {
         let is_check = |place: &usize| {
             let (newest, runs) = self.newest[*place];
             let line = calls[*place].1;
-            let only_looks = names_only_a_file(line.call) || is_read_only(&line.call.name, &line.call.arguments);
-            // What was written has no outcome that later calls could change.
-            newest == *place && runs > 1 && line.result.is_some() && !only_looks && !changes_files(&line.call.name)
+            // The same command is the same run. Of other tools the same arguments may name something else, as a click on a
+            // page's third button does.
+            let is_run = is_shell(&line.call.name)
+                || command_of(&line.call.arguments).is_some() && !changes_files(&line.call.name)
+                || fields(line.call).is_empty();
+            let only_looks = is_read_only(&line.call.name, &line.call.arguments);
+            newest == *place && runs > 1 && line.result.is_some() && is_run && !only_looks
         };
         newest(calls.len(), is_check)
     }
@@ -168,10 +172,6 @@ fn newest(count: usize, holds: impl Fn(&usize) -> bool) -> Vec<usize> {
     let mut found: Vec<usize> = (0..count).rev().filter(holds).take(MOST).collect();
     found.reverse();
     found
-}
-
-fn names_only_a_file(call: &ToolCall) -> bool {
-    fields(call).iter().all(|(name, value)| is_path(name, value) || value.parse::<f64>().is_ok())
 }
 
 fn changed_since(calls: &[(usize, &CallLine<'_>)], check: Option<usize>) -> Vec<String> {

@@ -323,6 +323,9 @@ impl<'a> ResultShapes<'a> {
         if is_change {
             ranked.pass_over_replaced(lines);
         }
+        if failed {
+            ranked.favour_the_end(lines);
+        }
         if lines.len() > FEW && !is_data {
             ranked.pass_over(|at| self.recurs(result, lines[at]));
         }
@@ -648,6 +651,19 @@ const LINES_OF_HIT: usize = 12;
 /// What such a line is worth beside what was spoken of.
 const HIT: f64 = 0.8;
 
+/// Of a result of what failed: what its last line is worth more than its first, how many lines have a sign in common at least,
+/// and what they are worth.
+const END: f64 = 0.6;
+const MANY: usize = 5;
+const PASSED: f64 = -1.0;
+
+/// What a line begins with where that is no word: a tick, or a word in brackets.
+fn sign(line: &str) -> Option<&str> {
+    let first = line.split_whitespace().next()?;
+    let is_sign = !first.starts_with(char::is_alphanumeric) && !first.ends_with(char::is_alphanumeric);
+    is_sign.then_some(first)
+}
+
 /// Returns true for a line of a list that leads somewhere: a hit of a search.
 fn is_hit(line: &str) -> bool {
     let bare = line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | '-' | '*' | '#' | ' '));
@@ -732,6 +748,19 @@ impl RankedLines {
     fn pass_over_replaced(&mut self, lines: &[&str]) {
         let replaced = self.scores.iter_mut().zip(lines).filter(|(_, line)| is_replaced(line));
         replaced.for_each(|(score, _)| *score = REPLACED);
+    }
+
+    /// Of what failed, the end says why. Where lines begin with several signs, as ticks and crosses, those with the most
+    /// frequent one are what passed, and are told only where there is nothing else.
+    fn favour_the_end(&mut self, lines: &[&str]) {
+        let mut signs: HashMap<&str, usize> = HashMap::new();
+        lines.iter().filter_map(|line| sign(line)).for_each(|sign| *signs.entry(sign).or_default() += 1);
+        let most = signs.iter().max_by_key(|(sign, count)| (**count, **sign)).filter(|(_, count)| **count >= MANY);
+        let passed = most.map(|(sign, _)| *sign).filter(|_| signs.len() > 1);
+        for (at, (score, line)) in self.scores.iter_mut().zip(lines).enumerate() {
+            let has_passed = passed.is_some() && sign(line) == passed;
+            *score = if has_passed { PASSED } else { *score + END * (at + 1) as f64 / lines.len() as f64 };
+        }
     }
 
     /// Tells these lines only where there is nothing else: they stand in most results of the tool.

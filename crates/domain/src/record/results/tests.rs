@@ -482,3 +482,41 @@ fn a_wrappers_last_line_does_not_sum_up() {
     let told = shapes.told(&of_tool("browser", "", &framed(7), 60), |word| word == "shows");
     assert!(told.contains("shows page") && !told.contains("END_OF"), "{told}");
 }
+
+/// In any program's words: many lines with one sign are those that passed.
+#[test]
+fn of_a_run_that_failed_no_line_that_passed_is_told() {
+    for (passed, failed, end) in [
+        (
+            "✓ tests/document-flow.test.ts (3 tests) 108ms",
+            "× maps an unknown code to its own name 5ms",
+            "Tests  1 failed | 66 passed (67)",
+        ),
+        (
+            "✔ le flux des documents est complet",
+            "✘ le code inconnu : attendu « A », reçu « B »",
+            "66 réussis, 1 échoué",
+        ),
+        ("[通过] 文档流程 document-flow", "[失败] 未知代码 labels", "失败 1，通过 66"),
+    ] {
+        let others = (0..9).map(|n| format!("{} step {n} of the run, {}ms", passed.split(' ').next().unwrap(), n * 7));
+        let lines: Vec<String> =
+            others.chain([passed.to_owned(), failed.to_owned(), end.to_owned(), "Duration 508ms".to_owned()]).collect();
+        let text = format!("Exit code: 1\n{}", lines.join("\n"));
+        let told = told(&ResultShapes::default(), &text, 90, &["document", "flow", "流程"]);
+        assert!(told.starts_with("exit 1: ") && !told.contains(passed), "{told}");
+        assert!(told.contains(failed) || told.contains(end), "{told}");
+    }
+}
+
+/// Empty lines of a file count, numbered or not.
+#[test]
+fn every_line_of_a_file_is_counted() {
+    let line =
+        |n: usize| if n.is_multiple_of(5) { format!("{n}: \n") } else { format!("{n}: part {n} of the plan, whole\n") };
+    let file: String = (1..=580).map(line).collect();
+    let text = format!(
+        "<path>/w/docs/plan.md</path>\n<type>file</type>\n<content>\n{file}\n(End of file - total 580 lines)\n</content>"
+    );
+    assert_eq!(told(&ResultShapes::default(), &text, 200, &[]), "580 lines");
+}

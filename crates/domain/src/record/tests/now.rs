@@ -28,6 +28,21 @@ fn a_run_that_was_tried_otherwise_says_nothing_of_now() {
     assert!(other.contains("Ran more than once"), "{other}");
 }
 
+/// What a page calls by the same name may be another button each time.
+#[test]
+fn only_a_command_is_run_twice() {
+    let again = |name: &str, arguments: serde_json::Value| {
+        let mut messages = vec![said(Role::User, "Close the dialog.")];
+        for id in ["a", "b", "c"] {
+            messages.push(call_with(id, name, if id == "c" { json!({"kind": "look"}) } else { arguments.clone() }));
+            messages.push(result(id, "ok, done"));
+        }
+        written(&messages, 900).contains("more than once")
+    };
+    assert!(!again("browser", json!({"kind": "click", "ref": "e1216"})));
+    assert!(again("shell", json!({"command": "npm run check"})) && again("run_checks", json!({})));
+}
+
 /// An empty list is what a search found.
 #[test]
 fn an_empty_list_is_told() {
