@@ -133,7 +133,8 @@ fn is_failure(status: i64) -> bool {
 
 /// The exit code that a line of a wrapper names, where the line says nothing else: the first line (Claude Code, Codex,
 /// mini-swe-agent) or one above `Output:` (Codex), the last where it names the command or is framed (OpenHands, pi,
-/// Copilot), or one among the last that name a process (Gemini CLI, Qwen Code). Any other may be a script's own.
+/// Copilot), or one among the last that name a process (Gemini CLI, Qwen Code) or above an element of one line (Crush). Any
+/// other may be a script's own.
 pub fn exit_code(text: &str) -> Option<i64> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let header: Vec<&str> = lines.take(HEADER_LINES).collect();
@@ -151,7 +152,7 @@ fn exit_code_below(text: &str) -> Option<i64> {
         if let Some(code) = exit_line(line) {
             return (names_it || is_trailer).then_some(code);
         }
-        let is_named = NAMES.iter().any(|name| line.starts_with(name));
+        let is_named = NAMES.iter().any(|name| line.starts_with(name)) || is_element(line);
         let is_framed = line.starts_with('[') && line.ends_with(']');
         if !is_named && !is_framed {
             return None;
@@ -159,6 +160,15 @@ fn exit_code_below(text: &str) -> Option<i64> {
         is_trailer |= is_named;
     }
     None
+}
+
+/// Returns true if a line is an element and nothing else.
+pub(super) fn is_element(line: &str) -> bool {
+    let name = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map(|(name, _)| name);
+    name.is_some_and(|name| {
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+        is_name && line.strip_suffix('>').is_some_and(|rest| rest.ends_with(&format!("</{name}")))
+    })
 }
 
 /// The code of a line that is nothing but an exit code.

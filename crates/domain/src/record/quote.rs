@@ -201,6 +201,8 @@ fn asks(sentence: &str) -> bool {
 fn is_numbering(before: &str) -> bool {
     let word = before.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
     let opens = word.len() == before.trim_start().len();
+    // An entry of a list of texts stands between quotation marks.
+    let word = word.trim_start_matches(['\'', '"', '[', '“', '„', '«', '「']);
     let number = !word.is_empty() && word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit());
     let letters: Vec<&str> = word.split('.').collect();
     let initials = !word.is_empty()
@@ -326,7 +328,9 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
         };
         // Nothing else leads to an address again.
         let marked = if is_marked(parts[at]) || parts[at].contains("://") { 1.5 } else { 0.0 };
-        place + marked + density(parts[at]) as f64 / (1.0 + size(parts[at]) as f64 / 120.0)
+        // Who asks for something writes in capitals what must not be missed.
+        let shouted = if room.begins && is_shouted(parts[at]) { 4.0 } else { 0.0 };
+        place + marked + shouted + density(parts[at]) as f64 / (1.0 + size(parts[at]) as f64 / 120.0)
     };
     let mut order: Vec<(usize, f64)> = told.into_iter().map(|at| (at, rank(at))).collect();
     order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
@@ -368,6 +372,16 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
 fn is_marked(part: &str) -> bool {
     part.split("**").nth(1).is_some_and(|marked| marked.chars().any(char::is_alphanumeric))
         && part.matches("**").count() > 1
+}
+
+/// Returns true if several words in a row are written in capitals, and others are not.
+fn is_shouted(part: &str) -> bool {
+    let is_loud = |word: &str| {
+        let letters = || word.chars().filter(|letter| letter.is_alphabetic());
+        letters().nth(1).is_some() && letters().all(char::is_uppercase)
+    };
+    let words: Vec<&str> = part.split_whitespace().collect();
+    words.windows(2).any(|pair| is_loud(pair[0]) && is_loud(pair[1])) && part.chars().any(char::is_lowercase)
 }
 
 /// The place of the first row of the table that a row stands in, unless it is that one.

@@ -15,7 +15,7 @@ use self::page::{are_of_page, is_mostly_link, opening};
 use self::stack::StackLines;
 use super::arguments::fields;
 use super::code_outline::CodeOutline;
-use super::ending::{code_of_json, exit_code, exit_line};
+use super::ending::{code_of_json, exit_code, exit_line, is_element};
 use super::quote::{
     FENCE, GAP, counted, density, names, prefix, says, shortened, size, suffix, trimmed, whole_words_before,
     whole_words_behind, words,
@@ -339,9 +339,9 @@ impl<'a> ResultShapes<'a> {
                 return lines_shown(lines_of_file(text), text);
             }
             let last = lines.last().copied().unwrap_or_default();
-            // A last line that looks like the others is one more of them, and sums up nothing.
+            // A last line that looks like the others is one more of them, and sums up nothing; an element is a harness's.
             let others = &lines[..lines.len() - 1];
-            if others.iter().any(|line| form(line) == form(last)) {
+            if is_element(last) || others.iter().any(|line| form(line) == form(last)) {
                 return lines_shown(lines_of_file(text), text);
             }
             let which = match all.iter().rev().position(|line| *line == last) {
@@ -651,11 +651,16 @@ const LINES_OF_HIT: usize = 12;
 /// What such a line is worth beside what was spoken of.
 const HIT: f64 = 0.8;
 
-/// Of a result of what failed: what its last line is worth more than its first, how many lines have a sign in common at least,
-/// and what they are worth.
-const END: f64 = 0.6;
+/// So many lines that begin alike are of one kind.
 const MANY: usize = 5;
+/// Of a result of what failed: what its last line is worth more than its first, and what a line of what passed is worth.
+const END: f64 = 0.6;
 const PASSED: f64 = -1.0;
+
+/// The first word of a line that has others.
+fn opening_word(line: &str) -> Option<&str> {
+    line.split_once(char::is_whitespace).map(|(first, _)| first).filter(|first| says(first))
+}
 
 /// What a line begins with where that is no word: a tick, or a word in brackets.
 fn sign(line: &str) -> Option<&str> {
@@ -707,12 +712,17 @@ impl RankedLines {
         for shape in &shapes {
             *counts.entry(shape).or_default() += 1;
         }
+        // Lines that begin with the same word are alike too, whatever names follow.
+        let mut openings: HashMap<&str, usize> = HashMap::new();
+        lines.iter().filter_map(|line| opening_word(line)).for_each(|word| *openings.entry(word).or_default() += 1);
         let mut heard = false;
         let score = |(at, line): (usize, &&str)| {
             let said: HashSet<&str> = words(prefix(line, 400)).collect();
             let spoken = said.iter().filter(|word| later(word)).count();
             heard |= spoken > 0;
-            let rare = 1.2 / counts.get(shapes[at].as_str()).copied().unwrap_or(1) as f64;
+            let alike = counts.get(shapes[at].as_str()).copied().unwrap_or(1);
+            let opened = opening_word(line).and_then(|word| openings.get(word)).filter(|count| **count >= MANY);
+            let rare = 1.2 / opened.map_or(alike, |opened| alike.max(*opened)) as f64;
             let edge = if at == 0 || at + 1 == lines.len() { 0.4 } else { 0.0 };
             let named = 0.1 * (density(prefix(line, 300)) as f64).sqrt();
             let spoken = spoken as f64 / ((2 + said.len()) as f64).sqrt();
@@ -875,13 +885,20 @@ pub(super) fn lines_shown(lines: usize, text: &str) -> String {
     if let Some(told) = lines_of_part(first).filter(|told| (*told..=*told + AROUND_LINES).contains(&lines)) {
         return format!("{}{WITH_NOTICE}{first}", counted(told, "line"));
     }
-    let count = counted(lines, "line");
-    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let mut numbers = last.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<usize>().ok());
-    if is_framed(last) && size(last) <= NOTICE && numbers.any(|number| number > lines) {
-        return format!("{count}{WITH_NOTICE}{last}");
+    let text = text.trim_end();
+    let last = text.lines().next_back().unwrap_or_default();
+    if !is_framed(last.trim()) || size(last.trim()) > NOTICE {
+        return counted(lines, "line");
     }
-    count
+    let file = lines.min(lines_of_file(text[..text.len() - last.len()].trim_end()));
+    let numbers: Vec<usize> =
+        last.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<usize>().ok()).collect();
+    match numbers.iter().max() {
+        Some(number) if *number > file => format!("{}{WITH_NOTICE}{}", counted(file, "line"), last.trim()),
+        // It says how many lines there are.
+        Some(number) if *number == file => counted(file, "line"),
+        _ => counted(lines, "line"),
+    }
 }
 
 /// How many lines a notice says that it shows: those from one to another, of no fewer.

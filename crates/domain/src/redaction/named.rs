@@ -184,7 +184,7 @@ fn is_secret(name: &str, value: &str, stands: Stands) -> bool {
         }
         (_, Stands::Quoted | Stands::Bare) => {
             let is_made_up = is_random(value) || stands == Stands::Quoted && is_mixed(value);
-            is_made_up && is_password(value) && !is_uuid_of_none(name, value)
+            is_made_up && is_password(value) && !is_uuid_of_none(name, value) && !is_address(value)
         }
     }
 }
@@ -204,6 +204,14 @@ fn is_uuid_of_none(name: &str, value: &str) -> bool {
     value.len() == 36
         && value.matches('-').count() == 4
         && !["key", "secret", "auth", "access"].iter().any(|it| lower.contains(it))
+}
+
+/// Returns true for words with colons before a UUID, as sessions are addressed: `agent:main:child:<uuid>`.
+fn is_address(value: &str) -> bool {
+    let mut parts = value.split(':').rev();
+    let is_word = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_uuid = parts.next().is_some_and(|last| uuid::Uuid::try_parse(last).is_ok() && last.len() == 36);
+    is_uuid && value.matches(':').count() > 1 && parts.all(is_word)
 }
 
 fn is_any_key(name: &str) -> bool {

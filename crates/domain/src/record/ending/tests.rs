@@ -64,6 +64,7 @@ fn exit_codes_are_those_of_wrappers() {
         ),
         (1, "Output: x\nExit Code: 1\nProcess Group PGID: 12"),
         (1, "exit status: 1"),
+        (3, "Passed: 1 Failed: 3\n\nexit status 3\nExit code 3\n\n<cwd>/w/scripts</cwd>"),
     ] {
         assert_eq!(exit_code(text), Some(code), "{text}");
         assert_eq!(of(text), if code == 0 { CallEnd::Returned } else { CallEnd::Failed }, "{text}");

@@ -152,3 +152,29 @@ fn rows_and_entries_stand_together_where_they_fit() {
     let told = in_room(&format!("{filler}\n{list}\n{filler}"), room(150));
     assert!(told.contains("a push to `main` - a click"), "{told}");
 }
+
+/// What somebody who asks writes in capitals stays, in any script that has them.
+#[test]
+fn what_is_written_in_capitals_stays() {
+    for (first, loud, last) in [
+        (
+            "Agis en tant qu'expert du texte de vente.",
+            "NE TOUCHE PAS au CSS.",
+            "Fais-moi une proposition pour le Header.",
+        ),
+        ("Перепиши тексты главной страницы.", "НЕ МЕНЯЙ стили.", "Покажи мне предложение для шапки."),
+    ] {
+        let filler =
+            "The words of the middle, of which there are many, say what the page has in src/pages/index.astro today. ";
+        let text = format!("{first} {}{loud} {}{last}", filler, filler.replace("middle", "second part"));
+        let told = in_room(&text, PassageRoom { begins: true, ..room(size(first) + size(loud) + size(last) + 8) });
+        assert!(told.contains(loud) && told.contains(first), "{told}");
+    }
+}
+
+/// The number of an entry stands with it, be it between quotation marks.
+#[test]
+fn a_number_in_quotation_marks_ends_no_sentence() {
+    let text = "['1. The order was found, so that is done.', '2. The card was not charged. Hence, not yet solved.']";
+    assert!(!sentences(text).iter().any(|sentence| !sentence.contains(' ')), "{:?}", sentences(text));
+}

@@ -84,10 +84,10 @@ fn a_part_of_a_file_is_no_whole_one() {
     for (notice, shown) in [
         (
             "[Showing lines 1-300 of 407. Use :301 to continue]",
-            "302 lines, with [Showing lines 1-300 of 407. Use :301 to continue]",
+            "300 lines, with [Showing lines 1-300 of 407. Use :301 to continue]",
         ),
-        ("(結尾：共 580 行)", "302 lines, with (結尾：共 580 行)"),
-        ("(End of file, 300 lines)", "302 lines"),
+        ("(結尾：共 580 行)", "300 lines, with (結尾：共 580 行)"),
+        ("(End of file, 300 lines)", "300 lines"),
         ("return compute(99999)", "302 lines"),
     ] {
         assert_eq!(lines_shown(302, &format!("{page}\n{notice}\n")), shown);
@@ -507,6 +507,26 @@ fn of_a_run_that_failed_no_line_that_passed_is_told() {
         assert!(told.starts_with("exit 1: ") && !told.contains(passed), "{told}");
         assert!(told.contains(failed) || told.contains(end), "{told}");
     }
+}
+
+/// Whatever the words are: of lines that begin alike the one that begins otherwise is told.
+#[test]
+fn of_checks_the_one_that_missed_is_told() {
+    for (well, ill) in [("OK", "MISS"), ("найдено", "отсутствует"), ("有", "缺")] {
+        let lines = ["orders", "stock", "people", "ledger", "board", "sidebar", "clients", "news"];
+        let line = |name: &&str| format!("{} {name}-{}", if **name == *"sidebar" { ill } else { well }, name.len());
+        let text = format!("STATUS: 200\nLength: 67130\n{}", lines.iter().map(line).collect::<Vec<_>>().join("\n"));
+        let told = told(&ResultShapes::default(), &text, 90, &["orders", "ledger", "board", "clients"]);
+        assert!(told.contains(&format!("{ill} sidebar")), "{told}");
+    }
+}
+
+/// What a harness says behind an output does not sum it up.
+#[test]
+fn an_element_behind_an_output_does_not_sum_it_up() {
+    let lines: String = (0..40).map(|n| format!("служба {n} ответила за {} мс\n", n * 3)).collect();
+    let told = told(&ResultShapes::default(), &format!("{lines}\n<cwd>/w/scripts</cwd>"), 100, &[]);
+    assert!(!told.contains("cwd"), "{told}");
 }
 
 /// Empty lines of a file count, numbered or not.
