@@ -83,7 +83,14 @@ def unread_bodies(at, keys):
     return [Client("ctx_nobody", "POST", "/v1/sessions", body, patience=5) for _ in range(8)]
 
 
+def ways_out(at, keys):
+    """Small requests to the proxy whose paths lead out of a provider's."""
+    paths = ["/openai/v1/../../../admin", "/openai/v1/%2e%2e/admin", "/openai/v1/..\\admin", "/anthropic/v1/..;/admin"]
+    return [Client(keys["loud"], "POST", path, b"{}", patience=5) for path in paths]
+
+
 ATTACKS = {
+    "ways-out": ways_out,
     "made-up-keys": lambda at, keys: made_up_keys(at, keys, "/v1/sessions"),
     "unread-bodies": unread_bodies,
     "nothing": lambda at, keys: [],

@@ -18,6 +18,10 @@ class Service:
         self.log = open(keep_log or os.path.join(self.folder.name, "log"), "w")
         environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
         environment |= {"MIMALLOC_PURGE_DELAY": "3", "MIMALLOC_ARENA_EAGER_COMMIT": "0"}
+        # Nobody listens there: what the proxy lets out goes nowhere.
+        nowhere = "http://127.0.0.1:9/v1"
+        environment |= {"CONTEXTD_PROXY": "true", "CONTEXTD_PROXY_OPENAI_BASE_URL": nowhere,
+                        "CONTEXTD_PROXY_ANTHROPIC_BASE_URL": nowhere}
         command = [self.binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", self.data]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True, env=environment)
         line = self.process.stdout.readline()

@@ -23,6 +23,7 @@ mod pasted;
 mod places;
 pub mod quote;
 mod recalled;
+mod repeated;
 mod results;
 mod rewritten;
 mod shown;
@@ -112,6 +113,7 @@ pub fn without_given(text: &str) -> String {
 pub fn write(parts: &RecordParts<'_>, room: u64, count: impl Fn(&str) -> u64) -> String {
     let mut span = Span::of(parts.before);
     span.instructions = not_kept(span.instructions, parts.kept);
+    span.hear(parts.kept);
     let around = Around::of(parts, &span);
     let has_around = around.tasks.is_some() || around.given.is_some();
     if span.lines.is_empty() && span.instructions.is_empty() && !has_around {

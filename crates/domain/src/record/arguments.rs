@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::code_outline::{CodeOutline, indent};
 use super::effect::command_of;
-use super::quote::{GAP, PassageRoom, density, passage, sentences, shortened, size};
+use super::quote::{GAP, PassageRoom, density, one_gap, passage, sentences, shortened, size};
 use super::tasks::is_side_list;
 use super::values::{self, ValueWords};
 use super::words::hashed;
@@ -180,7 +180,7 @@ impl<'a> ArgumentShapes<'a> {
             let names_itself = name.is_empty() || told.len() == 1 || first_text == Some(at) || is_path(name, &value);
             if names_itself { value } else { format!("{name} {value}") }
         };
-        told.iter().enumerate().map(each).collect::<Vec<_>>().join(", ")
+        one_gap(told.iter().enumerate().map(each).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -222,7 +222,24 @@ fn argument(value: &str, room: usize, among_others: bool) -> String {
         // Prose: two halves of different sentences would make a third one.
         passage(value, PassageRoom::of(room, room), |_| false)
     } else {
-        with_address(shortened(value, room * 3 / 5, room * 2 / 5), value)
+        let command = in_any_folder(value);
+        with_address(shortened(&command, room * 3 / 5, room * 2 / 5), &command)
+    }
+}
+
+/// What changes the folder in a shell.
+const FOLDER_COMMANDS: [&str; 4] = ["cd", "chdir", "pushd", "set-location"];
+
+/// A command that does not fit, without the folder that it is run in: what is run says more.
+fn in_any_folder(command: &str) -> Cow<'_, str> {
+    let first = command.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    if !FOLDER_COMMANDS.contains(&first.as_str()) {
+        return Cow::Borrowed(command);
+    }
+    let ends = ["&&", ";", "\n"].into_iter().filter_map(|end| command.find(end).map(|at| at + end.len())).min();
+    match ends.map(|end| command[end..].trim()).filter(|rest| !rest.is_empty()) {
+        Some(rest) => Cow::Owned(format!("{GAP} {rest}")),
+        None => Cow::Borrowed(command),
     }
 }
 
@@ -618,6 +635,22 @@ mod tests {
         assert_eq!(ArgumentShapes::default().told(&twice, 200), "c:\\Users\\ana\\a.py, Why zum Lesen");
         let once = call("grep", json!({"pattern": "\"port\"", "path": "a.py"}));
         assert!(ArgumentShapes::default().told(&once, 200).contains("\"port\""));
+    }
+
+    #[test]
+    fn of_a_long_command_what_is_run_stays() {
+        let folder = format!("C:\\Users\\Ana\\{}site", "projects\\".repeat(30));
+        for change in ["cd", "Set-Location", "pushd"] {
+            for parted in [" && ", "; "] {
+                let command =
+                    format!("{change} \"{folder}\"{parted}npx --yes electron-pdf index.html out.pdf 2>&1 | head -5");
+                let told = ArgumentShapes::default().told(&call("exec", json!({"command": command})), 110);
+                assert!(told.contains("npx --yes electron-pdf"), "{told}");
+            }
+        }
+        let only = format!("cd {}", "very/long/".repeat(30));
+        let told = ArgumentShapes::default().told(&call("exec", json!({"command": only})), 110);
+        assert!(told.starts_with("cd ") && told.contains("very/long"), "{told}");
     }
 
     #[test]

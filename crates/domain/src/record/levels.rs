@@ -29,6 +29,8 @@ const LASTING_SHARE: usize = 4;
 const MOST_LASTING: usize = 400;
 /// A tool with more calls than this, and than a third of all, does the routine.
 const ROUTINE: usize = 8;
+/// How much less than others a turn is worth that begins with words which the user's messages repeat.
+const OVERTAKEN: usize = 4;
 /// So many of the newest stretches are told in some detail before older ones are told at all: the agent works on them. So
 /// much of the room is held back for it, in hundredths, before outcomes of old are shortened, and before requests are left
 /// out.
@@ -68,8 +70,9 @@ pub(super) fn user_levels(span: &Span<'_>, room: usize) -> Vec<usize> {
     let (mut pool, mut newest, mut requests) = (room / USER_SHARE, room / NEWEST_SHARE, 0);
     for (at, line) in span.lines.iter().enumerate().rev() {
         let Line::User { text, runs: false, .. } = line else { continue };
-        let cost = |level: usize| size(&users_words(text, USER[level].0, USER[level].1));
-        if span.repeated_later.contains_key(&at) {
+        let elsewhere = |part: &str| span.repeated.stands_elsewhere(at, part);
+        let cost = |level: usize| size(&users_words(text, USER[level].0, USER[level].1, elsewhere));
+        if span.repeated.is_hardly_own(at) {
             pool = pool.saturating_sub(cost(USER.len() - 1));
             continue;
         }
@@ -237,9 +240,17 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         if self.stretches[at].lines.clone().any(|at| self.teller.lasting.contains(&at) && !self.is_routine(at)) {
             return usize::MAX;
         }
+        let span = self.teller.span;
+        let first = self.stretches[at].lines.start;
+        // Where it goes, nothing tells what the earlier ones say.
+        if matches!(&span.lines[first], Line::User { number, .. } if span.repeated.is_named(*number)) {
+            return usize::MAX;
+        }
         let rarity = |word: &u64| 1_000 / told.stretches.get(word).copied().unwrap_or(1).max(1);
         let worth: usize = told.by_stretch.get(at).map_or(0, |words| words.iter().map(rarity).sum());
-        worth * 1_000 / self.cost(at, LEAST).max(1)
+        // What a program writes in the user's role again and again goes before what the user asked.
+        let share = if span.repeated.is_overtaken(first) { OVERTAKEN } else { 1 };
+        worth * 1_000 / self.cost(at, LEAST).max(1) / share
     }
 
     /// Returns true if a line holds a call by the tool that does most of the work here: what an unknown tool does a hundred
@@ -280,7 +291,7 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         for at in (0..self.stretches.len()).rev().filter(|at| self.levels[*at].is_none()) {
             for line in self.stretches[at].lines.clone().rev() {
                 let Line::User { number, text, runs: false } = &span.lines[line] else { continue };
-                if size(text) > BRIEF_WORDS || span.repeated_later.contains_key(&line) {
+                if size(text) > BRIEF_WORDS || span.repeated.last_of(line).is_some() {
                     continue;
                 }
                 let cost = size(&self.teller.user_line(line, *number, text));

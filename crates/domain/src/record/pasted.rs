@@ -1,4 +1,4 @@
-//! What a user pastes: of lines that are alike a few say what the others do.
+//! What a user pastes: of lines that are alike a few say what the others do, and of a long row of signs its ends.
 
 use std::collections::HashMap;
 
@@ -39,6 +39,30 @@ pub(super) fn drop_alike(text: &mut String) {
     }
 }
 
+/// Bytes of what stands between two spaces and is told whole, and of its beginning and its end where it is longer.
+const LONGEST_WORD: usize = 320;
+const WORD_ENDS: (usize, usize) = (160, 80);
+
+/// Leaves out of a text what is in the middle of long rows of signs, as cookies and encoded data are: no sentence is written so,
+/// but in a script that puts no spaces.
+pub(super) fn cut_long_words(text: &mut String) {
+    let is_long = |word: &str| word.len() > LONGEST_WORD && word.is_ascii();
+    if !text.split_whitespace().any(is_long) {
+        return;
+    }
+    let mut told = String::with_capacity(text.len());
+    for word in text.split_inclusive(char::is_whitespace) {
+        let bare = word.trim_end();
+        if is_long(bare) {
+            let (head, tail) = WORD_ENDS;
+            told.push_str(&format!("{}{GAP}{}{}", &bare[..head], &bare[bare.len() - tail..], &word[bare.len()..]));
+        } else {
+            told.push_str(word);
+        }
+    }
+    *text = told;
+}
+
 /// Returns true if words say what kind of line it is: each of a list of nothing but names and numbers says something of its
 /// own.
 fn names_a_kind(shape: &str) -> bool {
@@ -64,6 +88,29 @@ mod tests {
         assert!(short.starts_with("Das kommt beim Start:\nError: no port\n    at Router.loadPart0"), "{short}");
         assert!(short.ends_with("[…]\nKannst du das beheben?"), "{short}");
         assert_eq!(short.matches("    at ").count(), 3, "{short}");
+    }
+
+    #[test]
+    fn of_encoded_data_the_ends_stay() {
+        let cookie = format!("token={}%3D", "a1B2%22".repeat(200));
+        let mut text = format!(
+            "Nimm das hier:\ncurl 'https://shop.test/a' -b '{cookie}' --data-raw 'Action=Price&Take=20'\nund sonst nichts."
+        );
+        cut_long_words(&mut text);
+        assert!(
+            text.starts_with("Nimm das hier:\ncurl 'https://shop.test/a' -b 'token=a1B2") && text.len() < 500,
+            "{text}"
+        );
+        assert!(
+            text.ends_with("%3D' --data-raw 'Action=Price&Take=20'\nund sonst nichts.") && text.contains(GAP),
+            "{text}"
+        );
+        for whole in ["请把这个页面改成蓝色。".repeat(80), format!("https://shop.test/{}", "a/".repeat(120))]
+        {
+            let mut text = whole.clone();
+            cut_long_words(&mut text);
+            assert_eq!(text, whole);
+        }
     }
 
     #[test]

@@ -330,7 +330,9 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
         let marked = if is_marked(parts[at]) || parts[at].contains("://") { 1.5 } else { 0.0 };
         // Who asks for something writes in capitals what must not be missed.
         let shouted = if room.begins && is_shouted(parts[at]) { 4.0 } else { 0.0 };
-        place + marked + shouted + density(parts[at]) as f64 / (1.0 + size(parts[at]) as f64 / 120.0)
+        // Names and numbers within data say nothing of what somebody asks.
+        let named = if room.begins && is_data(parts[at]) { 0 } else { density(parts[at]) };
+        place + marked + shouted + named as f64 / (1.0 + size(parts[at]) as f64 / 120.0)
     };
     let mut order: Vec<(usize, f64)> = told.into_iter().map(|at| (at, rank(at))).collect();
     order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
@@ -372,6 +374,11 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
 fn is_marked(part: &str) -> bool {
     part.split("**").nth(1).is_some_and(|marked| marked.chars().any(char::is_alphanumeric))
         && part.matches("**").count() > 1
+}
+
+/// Returns true for a line that holds several texts between quotation marks with colons, as JSON does.
+fn is_data(part: &str) -> bool {
+    part.matches("\":").count() >= 3
 }
 
 /// Returns true if several words in a row are written in capitals, and others are not.
@@ -499,6 +506,14 @@ fn mark_gap(told: &mut String) {
         told.push(' ');
     }
     told.push_str(GAP);
+}
+
+/// Gaps that follow each other are one.
+pub(super) fn one_gap(mut told: String) -> String {
+    while told.contains("[…] […]") {
+        told = told.replace("[…] […]", GAP);
+    }
+    told
 }
 
 /// Returns true if a line holds a letter or a digit.

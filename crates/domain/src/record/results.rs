@@ -17,7 +17,7 @@ use super::arguments::fields;
 use super::code_outline::CodeOutline;
 use super::ending::{code_of_json, exit_code, exit_line, is_element};
 use super::quote::{
-    FENCE, GAP, counted, density, names, prefix, says, shortened, size, suffix, trimmed, whole_words_before,
+    FENCE, GAP, counted, density, names, one_gap, prefix, says, shortened, size, suffix, trimmed, whole_words_before,
     whole_words_behind, words,
 };
 use super::values::{self, JsonText, ValueWords};
@@ -240,7 +240,7 @@ impl<'a> ResultShapes<'a> {
 
     /// What a result says, in at most so much room. `later` says whether a word was spoken of or used afterwards.
     pub fn told(&self, result: &ToldResult<'_>, later: impl Fn(&str) -> bool) -> String {
-        let own = within_element(self.without_shared_end(result.text));
+        let own = behind_echo(within_element(self.without_shared_end(result.text)), result.arguments);
         let result = &ToldResult { text: own, ..*result };
         // What JSON says stands in its values, and a line of them is no wrapper's however it begins.
         let json =
@@ -260,19 +260,19 @@ impl<'a> ResultShapes<'a> {
         let body = if json.is_some() { 0..all.len() } else { self.body(result, &all) };
         let lines = &all[body.clone()];
         if lines.is_empty() {
-            let is_mark =
-                |line: &str| exit_line(line).is_some() || is_tag(line) || is_clock(line) && !is_one_line(text);
+            let is_bare = |line: &&str| exit_line(line).is_some() || is_tag(line) || line.starts_with(FENCE);
+            let is_mark = |line: &str| is_bare(&line) || is_clock(line) && !is_one_line(text);
             let tells = |line: &&&str| !is_mark(line) && (says(line) || is_one_line(text));
             // What a tool says first is what it did; behind that it says what to do with it.
             let is_label = |line: &&&str| line.ends_with(':') && !line.contains(' ');
             let first = all.iter().filter(tells).find(|line| !is_label(line)).or(all.iter().find(tells));
             let usual = first.map(|first| usual(first, result.arguments));
-            let nothing =
-                if all.iter().all(|line| exit_line(line).is_some() || is_tag(line)) { "no output" } else { GAP };
+            let nothing = if all.iter().all(is_bare) { "no output" } else { GAP };
             return format!("{head}{}", usual.unwrap_or_else(|| nothing.to_owned()));
         }
         // What says the same each time is no loss; whatever else goes is marked.
-        let is_loss = |line: &&str| !tells_of_run(line) && !self.stands_in_all(result, line);
+        let is_loss =
+            |line: &&str| !tells_of_run(line) && !line.starts_with(FENCE) && !self.stands_in_all(result, line);
         let before = if all[..body.start].iter().any(is_loss) { "[…] " } else { "" };
         let behind = if all[body.end..].iter().any(is_loss) { " […]" } else { "" };
         let failed = result.failed || code.is_some();
@@ -300,6 +300,12 @@ impl<'a> ResultShapes<'a> {
         if whole <= room {
             return lines.join("\n");
         }
+        // Among the numbered lines of a file all else is a wrapper's, or the half of a line that a harness has cut.
+        let of_file = if is_json { Vec::new() } else { lines_with_numbers(lines) };
+        let (numbered, numbered_indented): (Vec<&str>, Vec<&str>) =
+            of_file.iter().map(|at| (lines[*at], indented[*at])).unzip();
+        let (lines, indented) =
+            if of_file.is_empty() { (lines, indented) } else { (numbered.as_slice(), numbered_indented.as_slice()) };
         let is_data = data.is_some();
         let given = |text: &str| result.arguments.lines().any(|line| line.trim() == text);
         let words = ValueWords { heard: &later, given: &given };
@@ -380,6 +386,17 @@ impl<'a> ResultShapes<'a> {
             && !echo
             && !self.recurs(result, line)
     }
+}
+
+/// A result without the block before it in which a harness shows its user what was run: the arguments, and nothing else.
+fn behind_echo<'t>(text: &'t str, arguments: &str) -> &'t str {
+    let behind = || {
+        let (_, inside) = text.trim_start().strip_prefix(FENCE)?.split_once('\n')?;
+        let (echo, rest) = inside.split_once(FENCE).filter(|(echo, _)| echo.ends_with('\n'))?;
+        let run = arguments.trim().strip_suffix(echo.trim()).filter(|_| !echo.trim().is_empty())?;
+        (run.is_empty() || run.ends_with(": ") && !run.contains('\n')).then_some(rest)
+    };
+    behind().unwrap_or(text)
 }
 
 /// An end of results is known again by its first line and the form of its last one.
@@ -489,6 +506,26 @@ fn is_replaced(line: &str) -> bool {
 
 fn without_number(line: &str) -> &str {
     LINE_NUMBER.as_ref().and_then(|number| number.find(line)).map_or(line, |found| &line[found.end()..])
+}
+
+/// Lines of a file that go on in their numbers, at least, and by how much the next number is greater: empty lines are not there.
+const LEAST_NUMBERED: usize = 5;
+const NEXT_NUMBER: u64 = 4;
+
+/// The places of a file's lines where most of these are some that a tool has numbered; none else. Times and hits of a search
+/// begin with numbers too, but do not go on in them.
+fn lines_with_numbers(lines: &[&str]) -> Vec<usize> {
+    let number = |line: &str| {
+        let digits = line.trim_start().split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+        digits.parse::<u64>().ok().filter(|_| is_numbered(line))
+    };
+    let numbered: Vec<(usize, u64)> =
+        lines.iter().enumerate().filter_map(|(at, line)| number(line).map(|number| (at, number))).collect();
+    let goes_on = |pair: &&[(usize, u64)]| pair[0].1 < pair[1].1 && pair[1].1 - pair[0].1 <= NEXT_NUMBER;
+    let on = numbered.windows(2).filter(goes_on).count();
+    let are_of_file =
+        numbered.len() >= LEAST_NUMBERED && numbered.len() * 3 >= lines.len() * 2 && on * 5 >= (numbered.len() - 1) * 4;
+    if are_of_file { numbered.into_iter().map(|(at, _)| at).collect() } else { Vec::new() }
 }
 
 /// The form of the program whose lines these are, be they numbered.
@@ -846,14 +883,6 @@ fn joined(lines: &[&str], kept: &HashSet<usize>, longest: usize, later: impl Fn(
     one_gap(told)
 }
 
-/// Gaps that follow each other are one.
-fn one_gap(mut told: String) -> String {
-    while told.contains("[…] […]") {
-        told = told.replace("[…] […]", GAP);
-    }
-    told
-}
-
 /// A long line by the part that was spoken of later.
 fn around_what_was_heard(line: &str, longest: usize, later: impl Fn(&str) -> bool) -> String {
     if size(line) <= longest {
@@ -949,8 +978,10 @@ pub(super) fn users_reply(call: &ToolCall, result: &ToolResult) -> Option<String
     if !said.is_empty() {
         return Some(said.join("\n"));
     }
-    // What repeats the question is the tool's; the answer is still to come.
-    asks_user(&call.name).then(|| shown(result)).filter(|said| !repeats_question(call, said))
+    // What repeats the question is the tool's; the answer is still to come. Where the call carries no question, what of the
+    // result is the user's does not show.
+    let asks = asks_user(&call.name) && fields(call).iter().any(|(_, value)| says(value));
+    asks.then(|| shown(result)).filter(|said| !repeats_question(call, said))
 }
 
 /// Returns true if a text holds the longest of the call's texts word for word.

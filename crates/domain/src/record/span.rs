@@ -8,8 +8,9 @@ use super::arguments::{ArgumentShapes, arguments_text};
 use super::effect::{command_of, inspects, is_read_only};
 use super::ending::{self, CallEnd};
 use super::frames::{drop_data, drop_frames};
-use super::pasted::drop_alike;
+use super::pasted::{cut_long_words, drop_alike};
 use super::quote::{names, prefix, shortened, words};
+use super::repeated::{RepeatedWords, UserMessage, lines_of_request, without_lines};
 use super::results::{ResultShapes, users_reply};
 use super::rewritten::RewrittenFiles;
 use super::spoken::spoken;
@@ -132,8 +133,7 @@ pub(super) struct Span<'a> {
     pub lasting: Vec<usize>,
     /// Lines in which a harness says what it said before, word for word.
     pub said_again: HashSet<usize>,
-    /// Lines with words of the user's that a later message of theirs repeats, and the number of the last such message.
-    pub repeated_later: HashMap<usize, u32>,
+    pub repeated: RepeatedWords,
     /// The newest line in whose call's arguments a name stands.
     last_use: HashMap<&'a str, usize>,
 }
@@ -173,13 +173,17 @@ impl<'a> Span<'a> {
         }
         let mut span = reading.span;
         span.lines = with_outputs(span.lines);
+        span.drop_what_stands_below();
         let of_users = span.lines.iter_mut().filter_map(|line| match line {
             Line::User { text, .. } => Some(text),
             _ => None,
         });
         let mut of_users: Vec<&mut String> = of_users.collect();
         drop_data(&mut of_users);
-        of_users.iter_mut().for_each(|text| drop_alike(text));
+        for text in &mut of_users {
+            drop_alike(text);
+            cut_long_words(text);
+        }
         drop_frames(of_users);
         span.usual = UsualSentences::of(span.lines.iter().filter_map(|line| match line {
             Line::Agent { text } => Some(text.as_str()),
@@ -191,17 +195,52 @@ impl<'a> Span<'a> {
             _ => None,
         };
         span.said_again = span.lines.iter().enumerate().filter_map(is_again).collect();
-        let mut last = HashMap::new();
-        for (at, line) in span.lines.iter().enumerate().rev() {
-            if let Line::User { number, text, runs: false } = line {
-                let number = *last.entry(hashed(text)).or_insert(*number);
-                span.repeated_later.insert(at, number);
-            }
-        }
-        span.repeated_later.retain(|at, last| matches!(&span.lines[*at], Line::User { number, .. } if number != last));
+        let by_agent = span.lines.iter().filter_map(|line| match line {
+            Line::Agent { text } => Some(text.as_str()),
+            _ => None,
+        });
+        span.repeated = RepeatedWords::of(&span.user_messages(), by_agent);
         span.learn();
         span.lasting = span.lasting_lines();
         span
+    }
+
+    /// The user's messages that the record tells.
+    fn user_messages(&self) -> Vec<UserMessage<'_>> {
+        let mut messages = Vec::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            if let Line::User { number, text, runs: false } = line {
+                messages.push(UserMessage { at, number: *number, text });
+            }
+        }
+        messages
+    }
+
+    /// Takes into account what the messages behind the record say.
+    pub fn hear(&mut self, kept: &[Message]) {
+        let mut repeated = std::mem::take(&mut self.repeated);
+        repeated.hear(kept, &self.user_messages());
+        self.repeated = repeated;
+    }
+
+    /// Leaves out of what was said before the request below the record the lines that stand in that as well.
+    fn drop_what_stands_below(&mut self) {
+        let mut below = HashSet::new();
+        for line in &self.lines {
+            if let Line::User { text, runs: true, .. } = line {
+                below.extend(lines_of_request(text));
+            }
+        }
+        if below.is_empty() {
+            return;
+        }
+        for line in &mut self.lines {
+            if let Line::User { text, runs: false, .. } | Line::Agent { text } = line
+                && let Some(shorter) = without_lines(text, &below)
+            {
+                *text = shorter;
+            }
+        }
     }
 
     /// Learns from the newest calls what those of each tool have in common.

@@ -97,7 +97,8 @@ fn what_the_user_said_early_outlives_what_was_said_of_it() {
     assert!(text.contains("It exports the answer 24, which the module before it imports, and the next one does not."));
 }
 
-/// What comes again and again in the same words stands once, the newest; what only begins alike stands by itself.
+/// What comes again and again in the same words stands once, the newest; of what only begins alike the words that are its own
+/// stand in any case.
 #[test]
 fn words_that_are_repeated_stand_once() {
     let steps: String = (1..9).map(|n| format!("{n}. Say what step {n} has brought, and what it has not. ")).collect();
@@ -112,7 +113,7 @@ fn words_that_are_repeated_stand_once() {
         ));
     }
     let text = written(&messages, 1_300);
-    assert_eq!(text.matches("Say what step 5 has brought").count(), 2, "{text}");
+    assert_eq!(text.matches("Say what step 5 has brought").count(), 1, "{text}");
     assert_eq!(text.matches("(the same words as u6)").count(), 4, "{text}");
     assert!(text.contains("Then stop at port 8443."), "{text}");
 }

@@ -39,6 +39,8 @@ const DATA: [usize; 7] = [1_200, 700, 420, 280, 160, 60, 0];
 const HARNESS: [usize; 8] = [1_500, 700, 400, 200, 100, 60, 0, 0];
 /// Beginning and end of the user's words, by a level of their own.
 pub(super) const USER: [(usize, usize); 5] = [(6_000, 2_000), (4_500, 1_500), (1_500, 700), (400, 200), (140, 60)];
+/// The beginning of words that the user says again later on, in quarter tokens.
+const AGAIN: usize = 60;
 /// From so many quarter tokens of a beginning on, what a user pasted is told by its beginning and its end.
 const WHOLE_PASTE: usize = 1_500;
 /// A tool that is called so seldom says with each call what no other says.
@@ -187,11 +189,12 @@ impl Teller<'_, '_> {
         if runs {
             return plain(format!("u{number} User: [the request that stands below this record]"));
         }
+        if let Some(last) = self.span.repeated.last_of(at).filter(|_| size(text) > 2 * AGAIN) {
+            return plain(format!("u{number} User: {} (the same words as u{last})", shortened(text, AGAIN, 0)));
+        }
         let (head, tail) = self.room_of_user(at);
-        let words = users_words(text, head, tail);
-        let again = self.span.repeated_later.get(&at).filter(|_| words.contains(GAP));
-        let again = again.map_or_else(String::new, |last| format!(" (the same words as u{last})"));
-        plain(format!("u{number} User: {words}{again}"))
+        let words = users_words(text, head, tail, |part| self.span.repeated.stands_elsewhere(at, part));
+        plain(format!("u{number} User: {words}"))
     }
 
     /// How much is told of the user's words in a line: beginning and end.
@@ -399,8 +402,9 @@ pub(super) fn mark(end: CallEnd, told: &str) -> &'static str {
 }
 
 /// Words of the user's in a little room: where much of them goes, whole sentences stay, for the half of one misleads. What
-/// is hardly longer than the room stays whole: a cut would save little and may take the condition of a consent.
-pub(super) fn users_words(text: &str, head: usize, tail: usize) -> String {
+/// is hardly longer than the room stays whole: a cut would save little and may take the condition of a consent. Sentences that
+/// are told elsewhere, as `elsewhere` says, give way first.
+pub(super) fn users_words(text: &str, head: usize, tail: usize, elsewhere: impl Fn(&str) -> bool) -> String {
     let room = (head + tail) * 3 / 2;
     if size(text) <= room {
         return trimmed(text);
@@ -413,7 +417,7 @@ pub(super) fn users_words(text: &str, head: usize, tail: usize) -> String {
     if head >= WHOLE_PASTE {
         return shortened_once(text, head, tail);
     }
-    passage(text, PassageRoom { begins: true, ..PassageRoom::of(head + tail, head) }, |_| false)
+    passage(text, PassageRoom { begins: true, ..PassageRoom::of(head + tail, head) }, elsewhere)
 }
 
 /// A text whose sentences are not broken into lines: half of one may say the contrary.

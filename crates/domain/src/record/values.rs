@@ -183,8 +183,9 @@ fn told_at(value: &Value, depth: usize) -> String {
 }
 
 fn object(fields: &Map<String, Value>, depth: usize) -> String {
+    let is_told = |value: &Value| !is_empty(value) || is_answer_of_none(fields, value, depth);
     let parts: Vec<String> =
-        fields.iter().filter(|(_, value)| !is_empty(value)).map(|(name, value)| field(name, value, depth)).collect();
+        fields.iter().filter(|(_, value)| is_told(value)).map(|(name, value)| field(name, value, depth)).collect();
     let nested = fields.len() > 1 && fields.values().all(Value::is_object);
     if nested {
         return parts.join("\n");
@@ -208,6 +209,7 @@ fn fields_joined(parts: &[String]) -> String {
 fn field(name: &str, value: &Value, depth: usize) -> String {
     let told = told_at(value, depth + 1);
     match value {
+        Value::Array(list) if list.is_empty() => format!("{name} []"),
         Value::Object(_) => format!("{name} ({told})"),
         _ if told.contains('\n') => format!("{name}:\n{told}\n"),
         _ => format!("{name} {told}"),
@@ -261,6 +263,16 @@ pub fn holds_short_values(value: &Value) -> bool {
     short * 2 > all
 }
 
+/// How deep an answer's list stands in what is put around it.
+const DEEPEST_ANSWER: usize = 1;
+
+/// Returns true for the empty list of an answer that holds no other list or object with anything in it: that there is none is
+/// what it says.
+fn is_answer_of_none(fields: &Map<String, Value>, value: &Value, depth: usize) -> bool {
+    let holds = |value: &Value| (value.is_array() || value.is_object()) && !is_empty(value);
+    depth <= DEEPEST_ANSWER && value.as_array().is_some_and(Vec::is_empty) && !fields.values().any(holds)
+}
+
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -291,7 +303,13 @@ mod tests {
     #[test]
     fn json_is_told_by_its_values() {
         for (text, told) in [
-            (r#"{"id": "HAT1", "seats": 3, "note": "", "list": []}"#, "id HAT1, seats 3"),
+            (r#"{"id": "HAT1", "seats": 3, "note": "", "list": []}"#, "id HAT1, seats 3, list []"),
+            (
+                r#"{"object": "list", "results": [], "next": null, "has_more": false}"#,
+                "object list, results [], has_more false",
+            ),
+            (r#"{"data": {"messages": []}, "ok": true}"#, "data (messages []), ok true"),
+            (r#"{"hits": [{"id": 7, "tags": []}, {"id": 8, "tags": []}], "gone": []}"#, "hits:\nid | tags\n7 | \n8 |"),
             (r#"[{"f": "A1", "eur": 20}, {"f": "B2", "eur": 31.50}]"#, "f | eur\nA1 | 20\nB2 | 31.50"),
             (r#"{"user": {"name": "mia"}, "ok": true}"#, "user (name mia), ok true"),
             ("[1, 2, 3]", "1, 2, 3"),

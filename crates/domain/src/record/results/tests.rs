@@ -540,3 +540,62 @@ fn every_line_of_a_file_is_counted() {
     );
     assert_eq!(told(&ResultShapes::default(), &text, 200, &[]), "580 lines");
 }
+
+#[test]
+fn a_block_that_says_again_what_was_run_is_no_output() {
+    let shapes = ResultShapes::default();
+    let run = |arguments: &str, text: &str| shapes.told(&of_tool("terminal", arguments, text, 300), |_| false);
+    assert_eq!(run("Run command: pnpm dev", "```bash\npnpm dev\n```\n"), "no output");
+    assert_eq!(run("netstat -ano | grep 64", "```bash\nnetstat -ano | grep 64\n```\n\n```\n```"), "no output");
+    assert_eq!(run("a.txt\nport 80", "```\nport 80\n```"), "port 80", "of what was written it is no echo");
+    assert_eq!(run("Run command: pnpm dev", "```bash\npnpm dev\n```\n\n```\nready on 6419\n```"), "ready on 6419");
+}
+
+/// Where a call carries no question, its result may hold it and more.
+#[test]
+fn what_a_tool_that_asks_returns_is_the_users_where_it_is_known_what_was_asked() {
+    let ask = |arguments: serde_json::Value, text: &str| {
+        let call = ToolCall {
+            id: "c".to_owned(),
+            name: "ask_question".to_owned(),
+            arguments,
+            arguments_text: None,
+            kind: Default::default(),
+            opaque: None,
+        };
+        let result = ToolResult {
+            tool_call_id: "c".to_owned(),
+            name: None,
+            content: vec![crate::model::message::Block::text(text)],
+            is_error: false,
+            kind: Default::default(),
+            opaque: None,
+        };
+        users_reply(&call, &result)
+    };
+    let echoed = "Parameters:\n{\"options\": [\"A. fork it\", \"B. build it anew\"]}\nResult: A";
+    assert_eq!(ask(serde_json::json!({}), echoed), None);
+    let question = serde_json::json!({"question": "Fork it, or build it anew from the ground up?"});
+    assert_eq!(ask(question, "Fork it."), Some("Fork it.".to_owned()));
+}
+
+#[test]
+fn among_numbered_lines_no_half_of_a_line_is_told() {
+    let shapes = ResultShapes::default();
+    let listing = |from: usize| {
+        let lines = (from..from + 60).map(|n| format!("{n}:   const [word{n}, setWord{n}] = useState(false);"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let text = format!(
+        "File Path: `file:///C:/My%20App/App.jsx`\n{}\n<truncated 2332 bytes>\neinstallprompt\", handler);\n{}",
+        listing(1),
+        listing(90)
+    );
+    let heard = |word: &str| matches!(word, "einstallprompt" | "handler" | "App" | "setWord95");
+    let told = shapes.told(&of_tool("view_file", "", &text, 200), heard);
+    assert!(told.contains("95:   const [word95") && !told.contains("einstallprompt"), "{told}");
+    // A log's lines begin with times: what stands between them is its own.
+    let log = (0..40).map(|n| format!("12:30:{n:02} INFO step {n}")).collect::<Vec<_>>().join("\n");
+    let log = format!("{log}\nhandler gave up\n12:31:00 INFO end");
+    assert!(shapes.told(&of_tool("bash", "", &log, 200), heard).contains("handler gave up"));
+}

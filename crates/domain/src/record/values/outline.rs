@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::super::quote::{GAP, shortened, size, words};
-use super::{COLUMN, DEEPEST, SHORT_VALUE, entries_joined, fields_joined, is_empty};
+use super::{COLUMN, DEEPEST, SHORT_VALUE, entries_joined, fields_joined, is_answer_of_none, is_empty};
 
 /// How much of a value is told.
 #[derive(Clone, Copy)]
@@ -97,13 +97,14 @@ impl Outline<'_> {
     }
 
     fn object(&self, fields: &Map<String, Value>, depth: usize) -> String {
+        let is_none = |value: &Value| is_answer_of_none(fields, value, depth);
         let telling: Vec<(&String, &Value)> =
-            fields.iter().filter(|(_, value)| !is_empty(value) && !self.is_given(value)).collect();
+            fields.iter().filter(|(_, value)| !is_empty(value) && !self.is_given(value) || is_none(value)).collect();
         // What was spoken of comes first, and what can be told whole before what has parts of its own.
         let mut order: Vec<usize> = (0..telling.len()).collect();
         order.sort_by_key(|at| {
             let (_, value) = telling[*at];
-            (!self.is_heard(value, depth), rank(value), *at)
+            (!self.is_heard(value, depth) && !is_none(value), rank(value), *at)
         });
         let most = if depth == 0 { self.detail.outermost } else { self.detail.fields };
         let shown: HashSet<usize> = order.into_iter().take(most).collect();
@@ -122,6 +123,7 @@ impl Outline<'_> {
     fn field(&self, name: &str, value: &Value, depth: usize) -> String {
         let told = self.told(value, depth + 1);
         match value {
+            Value::Array(list) if list.is_empty() => format!("{name} []"),
             _ if told.contains('\n') => format!("{name}:\n{told}\n"),
             Value::Object(_) => format!("{name} ({told})"),
             _ => format!("{name} {told}"),
