@@ -165,7 +165,7 @@ async fn open_tasks_outlive_a_model_that_forgets_them() {
         [round(12..14, 150), keeps("b", ["completed", "in_progress", "pending"]), round(14..18, 150)].concat(),
         round(18..24, 150),
     ];
-    let list = "The agent's task list, as it last wrote it:";
+    let list = "The agent's task list where this record ends (a newer one may follow):";
     let first = format!(
         "{list} - in_progress: Move the parser to its own crate - pending: Write the manual page - pending: Tag version 1.4"
     );

@@ -58,7 +58,7 @@ const OPENING: &str = "The conversation before this point, oldest first and quot
 /// The same where there is no room for it.
 const SHORT_OPENING: &str = "The conversation before this point, quoted:";
 const INSTRUCTIONS: &str = "Instructions given to the agent:";
-const TASKS: &str = "The agent's task list, as it last wrote it:";
+const TASKS: &str = "The agent's task list where this record ends (a newer one may follow):";
 /// Tries to meet the room: sizes are estimated while the record is told, and counted when it is.
 const TRIES: usize = 5;
 /// A record of fewer tokens is no record.

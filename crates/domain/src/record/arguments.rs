@@ -86,6 +86,9 @@ pub(super) fn arguments_text(call: &ToolCall) -> String {
 }
 
 fn text(value: &Value) -> Cow<'_, str> {
+    if let Some(edits) = listed_edits(value) {
+        return Cow::Owned(edits);
+    }
     match value {
         Value::String(text) => Cow::Borrowed(text),
         Value::Array(parts) if parts.iter().all(Value::is_string) => {
@@ -205,7 +208,7 @@ fn is_bare(value: &str) -> bool {
 }
 
 fn argument(value: &str, room: usize, among_others: bool) -> String {
-    if size(value) <= room {
+    if size(value) <= room && !value.starts_with(CHANGE) {
         return shortened(value, room, 0);
     }
     if let Some(told) = replacements(value, room).or_else(|| patch(value, room)) {
@@ -223,7 +226,7 @@ fn argument(value: &str, room: usize, among_others: bool) -> String {
         passage(value, PassageRoom::of(room, room), |_| false)
     } else {
         let command = in_any_folder(value);
-        with_address(shortened(&command, room * 3 / 5, room * 2 / 5), &command)
+        with_alternative(with_address(shortened(&command, room * 3 / 5, room * 2 / 5), &command), &command)
     }
 }
 
@@ -256,6 +259,19 @@ fn with_address(told: String, command: &str) -> String {
     }
 }
 
+/// What a shell runs only where what stands before it failed.
+const ALTERNATIVE: &str = "||";
+
+/// What is told of a command, with the sign that its end is run only where the beginning failed: without it the end would read as
+/// what was run.
+fn with_alternative(told: String, command: &str) -> String {
+    if told.contains(ALTERNATIVE) || !command.contains(ALTERNATIVE) || !told.contains(GAP) {
+        return told;
+    }
+    let (before, end) = told.rsplit_once(GAP).unwrap_or_default();
+    format!("{before}{GAP} {ALTERNATIVE} {GAP}{end}")
+}
+
 /// An edit by what it changed.
 fn edit(told: &[&(&str, Cow<'_, str>)], room: usize) -> Option<String> {
     let named = |openings: &[&str]| {
@@ -277,6 +293,21 @@ fn edit(told: &[&(&str, Cow<'_, str>)], room: usize) -> Option<String> {
     let others = told.iter().enumerate().filter(|(at, (_, value))| *at != old && *at != new && !is_bare(value));
     let edit = others.map(|(_, (_, value))| shortened(value, 100, 0)).collect::<Vec<_>>().join(", ");
     Some(format!("{edit}{}", replacement(&gone, &came, room)))
+}
+
+/// A list of edits, each with a text and what is put in its place, as blocks of the two: they are told as edits then.
+fn listed_edits(value: &Value) -> Option<String> {
+    let edits = value.as_array().filter(|edits| !edits.is_empty())?;
+    let block = |edit: &Value| {
+        let fields = edit.as_object()?;
+        let named = |openings: &[&str]| {
+            let opens = |name: &str| openings.iter().any(|opening| name.to_ascii_lowercase().starts_with(opening));
+            fields.iter().find(|(name, value)| opens(name) && value.is_string()).and_then(|(_, value)| value.as_str())
+        };
+        let (old, new) = (named(&REPLACED)?, named(&REPLACING)?);
+        Some(format!("{CHANGE} SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE"))
+    };
+    edits.iter().map(block).collect::<Option<Vec<_>>>().map(|blocks| blocks.join("\n"))
 }
 
 /// What came, and in place of what.
@@ -651,6 +682,32 @@ mod tests {
         let only = format!("cd {}", "very/long/".repeat(30));
         let told = ArgumentShapes::default().told(&call("exec", json!({"command": only})), 110);
         assert!(told.starts_with("cd ") && told.contains("very/long"), "{told}");
+    }
+
+    #[test]
+    fn a_command_for_where_another_fails_is_told_as_such() {
+        let command = format!(
+            "gateway lookup {}2>/dev/null || echo \"Looking at the calendar...\"",
+            "--very-long-switch ".repeat(20)
+        );
+        let told = ArgumentShapes::default().told(&call("exec", json!({"command": command})), 90);
+        assert!(told.starts_with("gateway lookup") && told.contains("[…] || […]"), "{told}");
+        let both = format!("make {}&& make install", "--very-long-switch ".repeat(20));
+        assert!(!ArgumentShapes::default().told(&call("exec", json!({"command": both})), 90).contains("||"));
+    }
+
+    #[test]
+    fn edits_in_a_list_are_told_by_what_came() {
+        let same = "unchanged();\n".repeat(30);
+        for (old, new) in [("oldText", "newText"), ("old_string", "new_string"), ("search", "replace")] {
+            let edits = json!([
+                {old: format!("{same}port(80);\n"), new: format!("{same}port(8443);\n")},
+                {old: "host('a');", new: "host('b');"},
+            ]);
+            let told = ArgumentShapes::default().told(&call("multiedit", json!({"path": "a.ts", "edits": edits})), 200);
+            assert!(told.contains("+ port(8443);") && told.contains("+ host('b');"), "{told}");
+            assert!(!told.contains("unchanged"), "{told}");
+        }
     }
 
     #[test]

@@ -138,12 +138,24 @@ fn names(line: &str, depth: usize) -> bool {
     words > usize::from(depth > 0)
 }
 
-/// How many lines at the beginning begin with the same word. One may open a block only where the line that closes it goes on,
-/// as that of a list of names to import does: else it is what the file is about.
+/// Lines before the ones with which a file begins to say what it makes use of: what it belongs to, and a mark of its kind.
+const BEFORE_LEADING: usize = 2;
+
+/// How many lines at the beginning only say what the file makes use of: those that begin with the same word, and the one or two
+/// before them. One may open a block only where the line that closes it goes on, as that of a list of names to import does: else
+/// it is what the file is about.
 fn leading(lines: &[&str], indents: &[usize]) -> usize {
+    let starts = 0..=BEFORE_LEADING.min(lines.len().saturating_sub(1));
+    let is_outermost = |start: &usize| indents[..=*start].iter().all(|indent| *indent == indents[0]);
+    let runs = starts.take_while(is_outermost).map(|start| run_of_one_word(lines, indents, start));
+    runs.flatten().next().unwrap_or(0)
+}
+
+/// Where the lines end that begin with the same word as this one. `None`: it is the only one.
+fn run_of_one_word(lines: &[&str], indents: &[usize], start: usize) -> Option<usize> {
     let first = |at: usize| lines.get(at).and_then(|line| line.split_whitespace().next());
-    let (mut at, mut same) = (0, 0);
-    while at < lines.len() && first(at) == first(0) {
+    let (mut at, mut same) = (start, 0);
+    while at < lines.len() && first(at) == first(start) {
         let next = (at + 1..lines.len()).find(|next| indents[*next] <= indents[at]).unwrap_or(lines.len());
         if next > at + 1
             && lines.get(next).is_none_or(|line| closes(line) || !line.trim_start().starts_with(['}', ')']))
@@ -153,7 +165,7 @@ fn leading(lines: &[&str], indents: &[usize]) -> usize {
         same += 1;
         at = if next > at + 1 { next + 1 } else { next };
     }
-    if same > 1 { at } else { 0 }
+    (same > 1).then_some(at)
 }
 
 /// Returns true for a line that does nothing but close what another one has opened.
@@ -204,6 +216,8 @@ mod tests {
         assert_eq!(named(go), "Save, New, type Repo struct");
         let java = "package a;\n\npublic class Shop extends Base {\n    private int a;\n    public int open(String name) {\n        return 1;\n    }\n    void close() {\n        a = 2;\n    }\n}\n";
         assert_eq!(named(java), "public class Shop extends Base, open, close");
+        let entity = "package a.b;\n\nimport lombok.Data;\nimport java.time.LocalTime;\n\n@Data\npublic class Note {\n    private String text;\n    private LocalTime at;\n    private Kind kind;\n}\nenum Kind {\n    ONE,\n    TWO,\n}\n";
+        assert_eq!(named(entity), "public class Note, enum Kind");
         let stub = "import re\nimport os\n\ndef check(page):\n    issues = []\n    # TODO: the crawler is missing\n    return issues\n\ndef main():\n    return check(1)\n";
         assert_eq!(named(stub), "check, # TODO: the crawler is missing, main");
     }

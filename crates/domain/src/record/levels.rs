@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use super::arguments::COMPARED;
 use super::quote::size;
 use super::span::{Line, Span};
-use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER, commands_counted, not_told, users_words};
+use super::told::{
+    BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER, WORKED_ON, commands_counted, not_told, users_words,
+};
 use super::words;
 
 /// Lines of one stretch at most.
@@ -242,6 +244,10 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         }
         let span = self.teller.span;
         let first = self.stretches[at].lines.start;
+        // Nothing else tells of what was before.
+        if self.stretches[at].lines.clone().any(|at| matches!(&span.lines[at], Line::Notes { .. })) {
+            return usize::MAX;
+        }
         // Where it goes, nothing tells what the earlier ones say.
         if matches!(&span.lines[first], Line::User { number, .. } if span.repeated.is_named(*number)) {
             return usize::MAX;
@@ -451,25 +457,32 @@ impl LeftOut {
     }
 }
 
+/// Calls that are counted in one place.
+#[derive(Debug, Clone, Copy)]
+struct CountedCalls<'t> {
+    calls: u32,
+    first: u32,
+    last: u32,
+    /// The files that they worked on.
+    files: &'t str,
+}
+
 /// Counts of calls or of commands that follow each other, added up.
 fn join_counts(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
-    let mut calls: Option<(u32, u32, u32)> = None;
+    let mut calls: Vec<CountedCalls<'_>> = Vec::new();
     let mut commands = 0;
     for line in text.lines() {
         let (counted, ran) = (counted_calls(line), counted_commands(line));
         if counted.is_none() {
-            joined.extend(calls.take().map(|(calls, first, last)| not_told(calls, first, last)));
+            joined.push_str(&all_counted(&std::mem::take(&mut calls)));
         }
         if ran.is_none() && commands > 0 {
             joined.push_str(&commands_counted(std::mem::take(&mut commands)));
             joined.push('\n');
         }
         match (counted, ran) {
-            (Some((count, first, last)), _) => {
-                let (before, first) = calls.map_or((0, first), |(before, first, _)| (before, first));
-                calls = Some((before + count, first, last));
-            }
+            (Some(counted), _) => calls.push(counted),
             (None, Some(ran)) => commands += ran,
             (None, None) => {
                 joined.push_str(line);
@@ -477,7 +490,7 @@ fn join_counts(text: &str) -> String {
             }
         }
     }
-    joined.extend(calls.map(|(calls, first, last)| not_told(calls, first, last)));
+    joined.push_str(&all_counted(&calls));
     if commands > 0 {
         joined.push_str(&commands_counted(commands));
         joined.push('\n');
@@ -485,13 +498,22 @@ fn join_counts(text: &str) -> String {
     joined
 }
 
-/// What a line of [`not_told`] says: how many calls, the first and the last.
-fn counted_calls(line: &str) -> Option<(u32, u32, u32)> {
+/// The line for counts that follow each other.
+fn all_counted(counts: &[CountedCalls<'_>]) -> String {
+    let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return String::new() };
+    let files: Vec<&str> = counts.iter().map(|counted| counted.files).filter(|files| !files.is_empty()).collect();
+    not_told(counts.iter().map(|counted| counted.calls).sum(), first.first, last.last, &files.join(", "))
+}
+
+/// What a line of [`not_told`] says.
+fn counted_calls(line: &str) -> Option<CountedCalls<'_>> {
     let inner = line.strip_prefix("  (")?.strip_suffix(')')?;
     let (count, numbers) = inner.split_once(" call")?;
     let (_, numbers) = numbers.split_once('#')?;
+    let (numbers, files) = numbers.split_once(", ").unwrap_or((numbers, ""));
     let (first, last) = numbers.split_once("-#").unwrap_or((numbers, numbers));
-    Some((count.parse().ok()?, first.parse().ok()?, last.parse().ok()?))
+    let files = files.strip_prefix(WORKED_ON).unwrap_or(files);
+    Some(CountedCalls { calls: count.parse().ok()?, first: first.parse().ok()?, last: last.parse().ok()?, files })
 }
 
 /// What a line of [`commands_counted`] says.

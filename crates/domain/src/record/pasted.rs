@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::quote::GAP;
-use super::results::shape;
+use super::quote::{GAP, names_a_kind, shape};
 
 /// A text of fewer lines is told as it is.
 const LEAST_LINES: usize = 12;
@@ -61,12 +60,6 @@ pub(super) fn cut_long_words(text: &mut String) {
         }
     }
     *text = told;
-}
-
-/// Returns true if words say what kind of line it is: each of a list of nothing but names and numbers says something of its
-/// own.
-fn names_a_kind(shape: &str) -> bool {
-    shape.split(|c: char| !c.is_alphabetic()).any(|word| word.chars().nth(1).is_some())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Quoting in less room: whole sentences where they fit, and a mark wherever something is left out.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -12,6 +12,11 @@ pub const GAP: &str = "[…]";
 pub(super) const FENCE: &str = "```";
 /// The most characters of one text that are looked at: its beginning, and as many again of its end.
 const MOST_CHARS: usize = 24_000;
+
+/// Quarter tokens of a line in which names and numbers are looked for to tell its kind.
+const LONGEST_LINE: usize = 240;
+/// So many sentences of one kind are told before any of another waits for a further one.
+const ALIKE: usize = 3;
 
 /// Names and numbers, told by their form alone: paths, file names, code, numbers, joined words.
 static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -51,6 +56,22 @@ pub fn words(text: &str) -> impl Iterator<Item = &str> {
 /// Returns how many different names and numbers a text holds.
 pub fn density(text: &str) -> usize {
     names(text).collect::<HashSet<_>>().len()
+}
+
+/// A line without its names and numbers: lines alike are of one kind.
+pub(super) fn shape(line: &str) -> String {
+    let line = prefix(line, LONGEST_LINE);
+    let mut shape = line.to_owned();
+    for name in names(line) {
+        shape = shape.replacen(name, "@", 1);
+    }
+    prefix(&trimmed(&shape), 60).to_owned()
+}
+
+/// Returns true if words say what kind of line it is: each of a list of nothing but names and numbers says something of its
+/// own.
+pub(super) fn names_a_kind(shape: &str) -> bool {
+    shape.split(|c: char| !c.is_alphabetic()).any(|word| word.chars().nth(1).is_some())
 }
 
 /// A number with its noun.
@@ -336,8 +357,20 @@ fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: im
     };
     let mut order: Vec<(usize, f64)> = told.into_iter().map(|at| (at, rank(at))).collect();
     order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+    // Of sentences that differ in names and numbers alone a few say what the others do.
+    let mut kinds: HashMap<String, usize> = HashMap::new();
+    let is_one_more = |(at, _): &(usize, f64)| {
+        let kind = shape(parts[*at]);
+        if !names_a_kind(&kind) {
+            return false;
+        }
+        let alike = kinds.entry(kind).or_default();
+        *alike += 1;
+        *alike > ALIKE
+    };
+    let (further, first_of_kind): (Vec<_>, Vec<_>) = order.into_iter().partition(is_one_more);
     let (mut kept, mut used) = (HashSet::new(), 0);
-    for (at, _) in order {
+    for (at, _) in first_of_kind.into_iter().chain(further) {
         if kept.contains(&at) {
             continue;
         }

@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::quote::{prefix, sentences, size, suffix};
-use super::results::shape;
+use super::quote::{prefix, sentences, shape, size, suffix};
 use super::words::hashed;
 use crate::model::message::{Message, Role};
 

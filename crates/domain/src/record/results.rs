@@ -17,8 +17,8 @@ use super::arguments::fields;
 use super::code_outline::CodeOutline;
 use super::ending::{code_of_json, exit_code, exit_line, is_element};
 use super::quote::{
-    FENCE, GAP, counted, density, names, one_gap, prefix, says, shortened, size, suffix, trimmed, whole_words_before,
-    whole_words_behind, words,
+    FENCE, GAP, counted, density, names, one_gap, prefix, says, shape, shortened, size, suffix, trimmed,
+    whole_words_before, whole_words_behind, words,
 };
 use super::values::{self, JsonText, ValueWords};
 use super::words::hashed;
@@ -340,22 +340,26 @@ impl<'a> ResultShapes<'a> {
                 return told;
             }
             let text = self.without_wrapper(result.tool, text);
-            let all: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let is_said = |line: &&str| !line.is_empty() && *line != GAP;
+            let all: Vec<&str> = text.lines().map(str::trim).filter(is_said).collect();
+            // The name of a text within JSON is no line of it, nor is the mark for what is left out around it.
+            let is_name = |line: &str| line == GAP || is_json && line.ends_with(':') && !line.contains(' ');
+            let count = lines_of_file(text).saturating_sub(text.lines().filter(|line| is_name(line.trim())).count());
             if result.may_be_counted {
-                return lines_shown(lines_of_file(text), text);
+                return lines_shown(count, text);
             }
-            let last = lines.last().copied().unwrap_or_default();
+            let at_last = lines.iter().rposition(|line| *line != GAP).unwrap_or_default();
+            let (last, others) = (lines[at_last], &lines[..at_last]);
             // A last line that looks like the others is one more of them, and sums up nothing; an element is a harness's.
-            let others = &lines[..lines.len() - 1];
-            if is_element(last) || others.iter().any(|line| form(line) == form(last)) {
-                return lines_shown(lines_of_file(text), text);
+            if is_element(last) || is_name(last) || others.iter().any(|line| form(line) == form(last)) {
+                return lines_shown(count, text);
             }
             let which = match all.iter().rev().position(|line| *line == last) {
                 Some(0) => "the last",
                 Some(behind) if behind < AMONG_LAST => "among the last",
                 _ => "one of them",
             };
-            return format!("{}, {which}: {}", counted(lines_of_file(text), "line"), shortened(last, 80, 0));
+            return format!("{}, {which}: {}", counted(count, "line"), shortened(last, 80, 0));
         }
         ranked.told(lines, room, failed, later)
     }
@@ -608,16 +612,6 @@ fn template(line: &str) -> String {
     let shape =
         VARIABLE.as_ref().map_or_else(|| line.to_owned(), |variable| variable.replace_all(line, "#").into_owned());
     prefix(&shape, 80).to_owned()
-}
-
-/// A line without its names and numbers: lines alike are of one kind.
-pub(super) fn shape(line: &str) -> String {
-    let line = prefix(line, LINE);
-    let mut shape = line.to_owned();
-    for name in names(line) {
-        shape = shape.replacen(name, "@", 1);
-    }
-    prefix(&trimmed(&shape), 60).to_owned()
 }
 
 /// What a line looks like: its words, numbers and paths without what they say, and its signs. Several in a row are one.

@@ -492,3 +492,38 @@ fn a_record_that_nobody_waits_for_is_not_written() {
     });
     assert!(text.is_some_and(|text| !text.contains("Wish")));
 }
+
+/// What the agent did is never forgotten: of calls that are only counted, the files that they changed are named.
+#[test]
+fn files_of_counted_calls_are_named() {
+    let mut messages = vec![said(Role::User, "Build the depot.")];
+    let body = |n: usize| format!("first line {n}\n{}", format!("more of {n} in a long row of words\n").repeat(30));
+    for n in 0..60 {
+        let (id, path) = (format!("w{n}"), format!("/srv/depot/src/main/part/Teil{n}.java"));
+        messages.push(call_with(&id, "kirjoita", json!({"path": path, "content": body(n)})));
+        messages.push(result(&id, &format!("Valmis: {path}")));
+    }
+    messages.extend([call("r", "read", "/srv/depot/NurGelesen.md"), result("r", "nothing")]);
+    messages.push(said(Role::Assistant, "All parts of the depot are there."));
+    let text = written(&messages, 900);
+    assert!((0..12).all(|n| text.contains(&format!("Teil{n}.java"))), "{text}");
+    let counted: Vec<&str> = text.lines().filter(|line| line.starts_with("  (")).collect();
+    assert!(counted.iter().any(|line| line.contains(", with kirjoita Teil")), "{text}");
+    assert!(counted.iter().all(|line| !line.contains("NurGelesen")), "{text}");
+}
+
+/// What a harness or somebody else noted on the time before is all that is left of it.
+#[test]
+fn notes_of_an_earlier_part_are_told_whatever_the_room() {
+    let rule = "The project must run by docker compose up alone, with run_tests.sh and at least 90% coverage.";
+    let filler =
+        |n: usize| (0..30).map(|at| format!("In part {n} the file f{n}_{at}.rs was looked at. ")).collect::<String>();
+    let notes = format!("Summary:\n1. Request: build the depot of the buses.\n{}\n{rule}\n{}", filler(1), filler(2));
+    let mut messages = vec![said(Role::CompactionSummary, &notes)];
+    for n in 0..30 {
+        messages.push(said(Role::User, &format!("Do step {n} of the plan.")));
+        messages.push(said(Role::Assistant, &filler(n + 3)));
+    }
+    let text = written(&messages, 1_600);
+    assert!(text.contains("Notes of an earlier part: Summary:") && text.contains(rule), "{text}");
+}

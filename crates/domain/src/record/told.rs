@@ -39,6 +39,9 @@ const DATA: [usize; 7] = [1_200, 700, 420, 280, 160, 60, 0];
 const HARNESS: [usize; 8] = [1_500, 700, 400, 200, 100, 60, 0, 0];
 /// Beginning and end of the user's words, by a level of their own.
 pub(super) const USER: [(usize, usize); 5] = [(6_000, 2_000), (4_500, 1_500), (1_500, 700), (400, 200), (140, 60)];
+/// How many times the room of a passage of the agent's notes have, at which level at least.
+const NOTES: usize = 3;
+const LEAST_OF_NOTES: Level = 2;
 /// The beginning of words that the user says again later on, in quarter tokens.
 const AGAIN: usize = 60;
 /// From so many quarter tokens of a beginning on, what a user pasted is told by its beginning and its end.
@@ -87,6 +90,8 @@ struct ToldLine {
     first: u32,
     last: u32,
     kind: ToldKind,
+    /// The tools that worked on files in calls that are only counted, each with the files' names.
+    files: WorkedOn,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,10 +125,7 @@ impl Teller<'_, '_> {
                 }
                 Line::Block(block) if level < OUTCOME => told.push(self.block(at, block, level)),
                 Line::Block(_) => commands += 1,
-                Line::Notes { text } if level < OUTCOME => told.push(plain(format!(
-                    "Notes of an earlier part: {}",
-                    shortened(text, 2 * AGENT[level], AGENT[level])
-                ))),
+                Line::Notes { text } => told.push(plain(format!("Notes of an earlier part: {}", notes(text, level)))),
                 Line::Other { text } if level <= OUTCOME => {
                     told.push(plain(format!("Another agent: {}", shortened(text, 2 * AGENT[level], AGENT[level]))));
                 }
@@ -141,7 +143,7 @@ impl Teller<'_, '_> {
                     Some(line) => told.push(line),
                     None => count(&mut told, call),
                 },
-                Line::Notes { .. } | Line::Other { .. } => {}
+                Line::Other { .. } => {}
             }
             // They ran before what is told next.
             if commands > 0 && told.len() > before {
@@ -380,7 +382,7 @@ impl ToldLine {
             (first, last) => format!("#{first}-#{last} "),
         };
         match (&self.kind, self.calls) {
-            (ToldKind::Count, calls) => not_told(calls, self.first, self.last),
+            (ToldKind::Count, calls) => not_told(calls, self.first, self.last, &self.files.told()),
             (ToldKind::Looks(tool), 1) => {
                 let (arguments, seen) = alike.rsplit_once(" → ").unwrap_or((alike, ""));
                 format!("- {numbers}{tool}({arguments}) → {seen}\n")
@@ -420,6 +422,12 @@ pub(super) fn users_words(text: &str, head: usize, tail: usize, elsewhere: impl 
     passage(text, PassageRoom { begins: true, ..PassageRoom::of(head + tail, head) }, elsewhere)
 }
 
+/// Somebody's notes on what came before: nothing else tells of that, so that they are told at every level, in whole sentences.
+fn notes(text: &str, level: Level) -> String {
+    let room = NOTES * AGENT[level.min(LEAST_OF_NOTES)];
+    passage(text, PassageRoom { begins: true, ..PassageRoom::of(room, room / 4) }, |_| false)
+}
+
 /// A text whose sentences are not broken into lines: half of one may say the contrary.
 fn unwrapped(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
@@ -457,11 +465,12 @@ fn own_words(text: &str) -> Option<String> {
 }
 
 fn plain(text: String) -> ToldLine {
-    ToldLine { text, alike: None, calls: 0, first: 0, last: 0, kind: ToldKind::Text }
+    ToldLine { text, alike: None, calls: 0, first: 0, last: 0, kind: ToldKind::Text, files: WorkedOn::default() }
 }
 
 fn of_call(line: &CallLine<'_>, alike: String, kind: ToldKind) -> ToldLine {
-    ToldLine { text: String::new(), alike: Some(alike), calls: 1, first: line.number, last: line.number, kind }
+    let (first, last) = (line.number, line.number);
+    ToldLine { text: String::new(), alike: Some(alike), calls: 1, first, last, kind, files: WorkedOn::default() }
 }
 
 /// Tells of a call; one that is like the one before it is counted there.
@@ -487,20 +496,71 @@ fn look(told: &mut Vec<ToldLine>, line: &CallLine<'_>, seen: String) {
 
 /// Counts a call that is not told, with those right before it: what is told between two calls keeps its place.
 fn count(told: &mut Vec<ToldLine>, line: &CallLine<'_>) {
-    match told.last_mut().filter(|before| before.kind == ToldKind::Count) {
-        Some(before) => (before.calls, before.last) = (before.calls + 1, line.number),
-        None => told.push(of_call(line, String::new(), ToldKind::Count)),
+    if let Some(before) = told.last_mut().filter(|before| before.kind == ToldKind::Count) {
+        (before.calls, before.last) = (before.calls + 1, line.number);
+    } else {
+        told.push(of_call(line, String::new(), ToldKind::Count));
+    }
+    if let (Some(counted), Some(file)) = (told.last_mut(), file_worked_on(line)) {
+        counted.files.add(&line.call.name, file);
     }
 }
 
-/// The line that counts calls which are not told.
-pub(super) fn not_told(calls: u32, first: u32, last: u32) -> String {
+/// The name of the file that a call has changed, as far as that shows: it names one, and did more than read.
+fn file_worked_on<'c>(line: &CallLine<'c>) -> Option<&'c str> {
+    let call = line.call;
+    if line.end != CallEnd::Returned || is_read_only(&call.name, &call.arguments) {
+        return None;
+    }
+    let mut texts = call.arguments.as_object()?.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+    let (_, path) = texts.find(|(name, text)| is_path(name, text) && !text.ends_with(['/', '\\']))?;
+    path.rsplit(['/', '\\']).next().filter(|name| name.contains('.') && !name.contains(char::is_whitespace))
+}
+
+/// Names of files that are told with counted calls.
+const MOST_FILES: usize = 24;
+
+/// Tools with the names of the files that they worked on, each once, in order.
+#[derive(Debug, Default)]
+struct WorkedOn {
+    tools: Vec<(String, Vec<String>)>,
+    is_cut: bool,
+}
+
+impl WorkedOn {
+    fn add(&mut self, tool: &str, file: &str) {
+        if self.tools.iter().any(|(known, files)| known == tool && files.iter().any(|one| one == file)) {
+            return;
+        }
+        if self.tools.iter().map(|(_, files)| files.len()).sum::<usize>() >= MOST_FILES {
+            self.is_cut = true;
+            return;
+        }
+        match self.tools.last_mut().filter(|(last, _)| last == tool) {
+            Some((_, files)) => files.push(file.to_owned()),
+            None => self.tools.push((tool.to_owned(), vec![file.to_owned()])),
+        }
+    }
+
+    fn told(&self) -> String {
+        let tools = self.tools.iter().map(|(tool, files)| format!("{tool} {}", files.join(", ")));
+        let more = self.is_cut.then(|| GAP.to_owned());
+        tools.chain(more).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Stands before the files that counted calls worked on.
+pub(super) const WORKED_ON: &str = "with ";
+
+/// The line that counts calls which are not told, with the files that they worked on.
+pub(super) fn not_told(calls: u32, first: u32, last: u32, files: &str) -> String {
+    let files = if files.is_empty() { String::new() } else { format!(", {WORKED_ON}{files}") };
     match last - first + 1 {
         // Written as text, they have no numbers.
-        _ if last == 0 => format!("  ({})\n", counted(calls as usize, "call")),
-        1 => format!("  (1 call: #{first})\n"),
-        all if all == calls => format!("  ({calls} calls: #{first}-#{last})\n"),
-        _ => format!("  ({} among #{first}-#{last})\n", counted(calls as usize, "call")),
+        _ if last == 0 => format!("  ({}{files})\n", counted(calls as usize, "call")),
+        1 => format!("  (1 call: #{first}{files})\n"),
+        all if all == calls => format!("  ({calls} calls: #{first}-#{last}{files})\n"),
+        _ => format!("  ({} among #{first}-#{last}{files})\n", counted(calls as usize, "call")),
     }
 }
 

@@ -178,3 +178,14 @@ fn a_number_in_quotation_marks_ends_no_sentence() {
     let text = "['1. The order was found, so that is done.', '2. The card was not charged. Hence, not yet solved.']";
     assert!(!sentences(text).iter().any(|sentence| !sentence.contains(' ')), "{:?}", sentences(text));
 }
+
+/// Of sentences that differ in names alone a few are told, and then what is said once.
+#[test]
+fn what_is_said_once_stands_beside_what_is_said_of_many() {
+    let files: String = (0..40).map(|n| format!("In part {n} the file f{n}_0.rs was looked at. ")).collect();
+    for once in ["It has to start by docker compose up alone.", "Die Preise bleiben in jedem Fall ohne Steuer stehen."]
+    {
+        let told = passage(&format!("{files}{once} {files}The end is near."), PassageRoom::of(400, 200), |_| false);
+        assert!(told.contains(once), "{told}");
+    }
+}

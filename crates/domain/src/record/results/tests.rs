@@ -599,3 +599,15 @@ fn among_numbered_lines_no_half_of_a_line_is_told() {
     let log = format!("{log}\nhandler gave up\n12:31:00 INFO end");
     assert!(shapes.told(&of_tool("bash", "", &log, 200), heard).contains("handler gave up"));
 }
+
+/// The lines of a text within JSON are counted, and nothing around them.
+#[test]
+fn lines_are_those_of_what_a_program_printed() {
+    let output = "npm error\nnpm error If you believe this might be a permissions issue, please double-check the\n\
+                  npm error permissions of the file and its containing directories, or try running\n\
+                  npm error the command again as root/Administrator.\n\
+                  npm error A complete log of this run can be found in: /home/agent/.npm/_logs/debug-0.log";
+    let text = serde_json::json!({"output": output, "exit_code": 0, "error": null}).to_string();
+    let told = ResultShapes::default().told(&of_tool("terminal", "npm install -g x", &text, 40), |_| false);
+    assert!(told.starts_with("5 lines") && !told.contains("the last: […]"), "{told}");
+}
