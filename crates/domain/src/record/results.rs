@@ -17,8 +17,8 @@ use super::arguments::fields;
 use super::code_outline::CodeOutline;
 use super::ending::{code_of_json, exit_code, exit_line, is_element};
 use super::quote::{
-    FENCE, GAP, counted, density, names, one_gap, prefix, says, shape, shortened, size, suffix, trimmed,
-    whole_words_before, whole_words_behind, words,
+    FENCE, GAP, counted, density, names, one_gap, prefix, says, shape, shortened, size, suffix, whole_words_before,
+    whole_words_behind, words,
 };
 use super::values::{self, JsonText, ValueWords};
 use super::words::hashed;
