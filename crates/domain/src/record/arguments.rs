@@ -272,14 +272,15 @@ fn with_alternative(told: String, command: &str) -> String {
     format!("{before}{GAP} {ALTERNATIVE} {GAP}{end}")
 }
 
+/// Returns true if an argument's name begins with one of these, in letters of either size.
+fn opens_with(name: &str, openings: &[&str]) -> bool {
+    let name = name.to_ascii_lowercase();
+    openings.iter().any(|opening| name.starts_with(opening))
+}
+
 /// An edit by what it changed.
 fn edit(told: &[&(&str, Cow<'_, str>)], room: usize) -> Option<String> {
-    let named = |openings: &[&str]| {
-        told.iter().position(|(name, value)| {
-            let name = name.to_ascii_lowercase();
-            !is_bare(value) && openings.iter().any(|opening| name.starts_with(opening))
-        })
-    };
+    let named = |openings: &[&str]| told.iter().position(|(name, value)| !is_bare(value) && opens_with(name, openings));
     let new = named(&REPLACING)?;
     let old = named(&REPLACED).or_else(|| {
         let texts = told.iter().enumerate().filter(|(at, (name, value))| *at != new && !is_path(name, value));
@@ -301,8 +302,7 @@ fn listed_edits(value: &Value) -> Option<String> {
     let block = |edit: &Value| {
         let fields = edit.as_object()?;
         let named = |openings: &[&str]| {
-            let opens = |name: &str| openings.iter().any(|opening| name.to_ascii_lowercase().starts_with(opening));
-            fields.iter().find(|(name, value)| opens(name) && value.is_string()).and_then(|(_, value)| value.as_str())
+            fields.iter().find_map(|(name, value)| value.as_str().filter(|_| opens_with(name, openings)))
         };
         let (old, new) = (named(&REPLACED)?, named(&REPLACING)?);
         Some(format!("{CHANGE} SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE"))

@@ -145,10 +145,9 @@ const BEFORE_LEADING: usize = 2;
 /// before them. One may open a block only where the line that closes it goes on, as that of a list of names to import does: else
 /// it is what the file is about.
 fn leading(lines: &[&str], indents: &[usize]) -> usize {
-    let starts = 0..=BEFORE_LEADING.min(lines.len().saturating_sub(1));
-    let is_outermost = |start: &usize| indents[..=*start].iter().all(|indent| *indent == indents[0]);
-    let runs = starts.take_while(is_outermost).map(|start| run_of_one_word(lines, indents, start));
-    runs.flatten().next().unwrap_or(0)
+    let is_outermost = |start: &usize| indents[*start] == indents[0];
+    let mut starts = (0..=BEFORE_LEADING).take_while(is_outermost);
+    starts.find_map(|start| run_of_one_word(lines, indents, start)).unwrap_or(0)
 }
 
 /// Where the lines end that begin with the same word as this one. `None`: it is the only one.

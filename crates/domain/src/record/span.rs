@@ -185,42 +185,22 @@ impl<'a> Span<'a> {
             cut_long_words(text);
         }
         drop_frames(of_users);
-        span.usual = UsualSentences::of(span.lines.iter().filter_map(|line| match line {
-            Line::Agent { text } => Some(text.as_str()),
-            _ => None,
-        }));
+        span.usual = UsualSentences::of(agent_texts(&span.lines));
         let mut said = HashSet::new();
         let is_again = |(at, line): (usize, &Line<'_>)| match line {
             Line::Harness { text } => (!said.insert(hashed(text))).then_some(at),
             _ => None,
         };
         span.said_again = span.lines.iter().enumerate().filter_map(is_again).collect();
-        let by_agent = span.lines.iter().filter_map(|line| match line {
-            Line::Agent { text } => Some(text.as_str()),
-            _ => None,
-        });
-        span.repeated = RepeatedWords::of(&span.user_messages(), by_agent);
+        span.repeated = RepeatedWords::of(&user_messages(&span.lines), agent_texts(&span.lines));
         span.learn();
         span.lasting = span.lasting_lines();
         span
     }
 
-    /// The user's messages that the record tells.
-    fn user_messages(&self) -> Vec<UserMessage<'_>> {
-        let mut messages = Vec::new();
-        for (at, line) in self.lines.iter().enumerate() {
-            if let Line::User { number, text, runs: false } = line {
-                messages.push(UserMessage { at, number: *number, text });
-            }
-        }
-        messages
-    }
-
     /// Takes into account what the messages behind the record say.
     pub fn hear(&mut self, kept: &[Message]) {
-        let mut repeated = std::mem::take(&mut self.repeated);
-        repeated.hear(kept, &self.user_messages());
-        self.repeated = repeated;
+        self.repeated.hear(kept, &user_messages(&self.lines));
     }
 
     /// Leaves out of what was said before the request below the record the lines that stand in that as well.
@@ -337,6 +317,25 @@ impl<'a> Span<'a> {
         }
         HeardBehind { span: self, at, said }
     }
+}
+
+/// The user's messages that the record tells.
+fn user_messages<'l>(lines: &'l [Line<'_>]) -> Vec<UserMessage<'l>> {
+    let mut messages = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if let Line::User { number, text, runs: false } = line {
+            messages.push(UserMessage { at, number: *number, text });
+        }
+    }
+    messages
+}
+
+/// What the agent said.
+fn agent_texts<'l>(lines: &'l [Line<'_>]) -> impl DoubleEndedIterator<Item = &'l str> {
+    lines.iter().filter_map(|line| match line {
+        Line::Agent { text } => Some(text.as_str()),
+        _ => None,
+    })
 }
 
 /// The places of the items that a program sent in the user's role.

@@ -74,16 +74,20 @@ fn notes_of_one_label_are_told_short_but_for_the_newest() {
     assert!(!text.contains("waits for what warehouse 13 says"), "{text}");
 }
 
+/// Six messages that begin so, each with what it forbids.
+fn told_of_six(opening: impl Fn(usize) -> String) -> String {
+    let rest = |n: usize| {
+        format!("It has to load in {n} ms on the phone of Mrs. Li, without a cookie {n} and without the font F{n}.")
+    };
+    let messages: Vec<Message> = (0..6).map(|n| said(Role::User, &format!("{} {}", opening(n), rest(n)))).collect();
+    told(&messages, usize::MAX, &[], 700)
+}
+
 #[test]
 fn people_who_begin_alike_are_heard() {
-    let ask = |n: usize| {
-        format!("Hello,\nplease add page {n} with the colours of brand {n}, and never touch the footer of page {n}. ")
-            + &format!(
-                "It has to load in {n} ms on the phone of Mrs. Li, without a cookie {n} and without the font F{n}."
-            )
-    };
-    let messages: Vec<Message> = (0..6).map(|n| said(Role::User, &ask(n))).collect();
-    let text = told(&messages, usize::MAX, &[], 700);
+    let text = told_of_six(|n| {
+        format!("Hello,\nplease add page {n} with the colours of brand {n}, and never touch the footer of page {n}.")
+    });
     for n in 0..6 {
         assert!(text.contains(&format!("never touch the footer of page {n}")), "{text}");
     }
@@ -92,14 +96,9 @@ fn people_who_begin_alike_are_heard() {
 /// A gateway puts the name of who writes before each message.
 #[test]
 fn what_all_messages_begin_with_makes_none_of_them_a_programs() {
-    let ask = |n: usize| {
-        format!("Message from Anna Virtanen: page {n} gets the colours of brand {n}, and nobody touches footer {n}. ")
-            + &format!(
-                "It has to load in {n} ms on the phone of Mrs. Li, without a cookie {n} and without the font F{n}."
-            )
-    };
-    let messages: Vec<Message> = (0..6).map(|n| said(Role::User, &ask(n))).collect();
-    let text = told(&messages, usize::MAX, &[], 700);
+    let text = told_of_six(|n| {
+        format!("Message from Anna Virtanen: page {n} gets the colours of brand {n}, and nobody touches footer {n}.")
+    });
     for n in 0..6 {
         assert!(text.contains(&format!("nobody touches footer {n}")), "{text}");
     }
