@@ -91,6 +91,27 @@ async fn a_document_is_cut_once() {
     assert!(beginnings.iter().all(|first| *first == beginnings[0]), "the same at every turn");
 }
 
+/// A document of a third of the window, and later on a long message that has to stay whole: the document gives way to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_gives_way_to_a_long_question() {
+    let app = App::shared();
+    let session = app.session(json!({"settings": {"context_window": 12_000}})).await;
+    app.append(&session, "openai_chat", json!([user(&format!("Read this.\n{}That was all.", filled("page", 230)))]))
+        .await;
+    for round in 0..4 {
+        let items = [agent(&filled("answer", 60)), user(&format!("Question {round}: {}", filled("quoted", 10)))];
+        app.append(&session, "openai_chat", json!(items)).await;
+    }
+    let question = format!("Why does it print this?\n{}Mend it.", filled("log", 430));
+    app.append(&session, "openai_chat", json!([agent(&filled("answer", 20)), user(&question)])).await;
+    let shown = context(app, &session).await;
+    let tokens = counted(app, &shown).await;
+    assert!(tokens <= 12_000, "{tokens} tokens");
+    let texts = texts(&shown);
+    assert_eq!(texts.last().unwrap(), &question);
+    assert!(texts[0].starts_with("Read this.") && texts[0].contains("That was all."), "{}", texts[0]);
+}
+
 /// The only thing that was asked stays whole, however long it is.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_only_request_is_not_cut() {

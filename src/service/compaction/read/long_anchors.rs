@@ -1,6 +1,6 @@
 //! The user's first message where it fills the window and something else was asked since: a demonstration, a document. It
-//! stays as it was said wherever there is room; where there is none for what was asked and done, it stands by its beginning
-//! and its end.
+//! stays as it was said wherever there is room; where there is none for what was asked and done, or for what the user says
+//! now, it stands by its beginning and its end.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,10 @@ use crate::domain::tokens::count_message;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 
 /// Shares of the usable window: a message that takes more than half of it, and leaves less than a sixteenth beside the system
-/// prompt and the other anchors, is cut to an eighth.
+/// prompt and the other anchors, is cut to an eighth. Where less is left beside the user's kept messages too, which are never
+/// cut, one that takes more than a fifth is.
 const LONG_SHARE: u32 = 2;
+const LONG_SHARE_BESIDE_KEPT: u32 = 5;
 const LEAST_ROOM_SHARE: u32 = 16;
 const CUT_SHARE: u32 = 8;
 
@@ -31,16 +33,22 @@ pub(super) fn long_anchors(planned: &PlannedCompaction) -> HashSet<usize> {
     };
     let fixed = u64::try_from(planned.state.account.fixed()).unwrap_or(0);
     let stays = fixed + plan.anchors.iter().map(tokens_at).sum::<u64>();
-    if stays + u64::from(settings.usable() / LEAST_ROOM_SHARE) <= u64::from(settings.usable()) {
-        return HashSet::new();
-    }
+    let kept = planned.loaded.heads.iter().skip(plan.first_kept).filter(|head| head.is_by_user(&settings.agents));
+    let kept: u64 = kept.map(|head| u64::from(head.tokens)).sum();
+    let overfills =
+        |tokens: u64| tokens + u64::from(settings.usable() / LEAST_ROOM_SHARE) > u64::from(settings.usable());
+    let share = match () {
+        () if overfills(stays) => LONG_SHARE,
+        () if overfills(stays + kept) => LONG_SHARE_BESIDE_KEPT,
+        () => return HashSet::new(),
+    };
     let cut: HashSet<Uuid> = planned.loaded.elisions().iter().map(|elision| elision.entry_id).collect();
     let is_long = |index: &usize| {
         let head = planned.loaded.heads.get(*index).filter(|head| head.is_by_user(&settings.agents));
         head.is_some_and(|head| {
             let is_whole = Some(head.id) == running || settings.pinned_entry_ids.contains(&head.id);
             let is_plain = head.starts_turn() && !cut.contains(&head.id);
-            !is_whole && is_plain && head.tokens > settings.usable() / LONG_SHARE
+            !is_whole && is_plain && head.tokens > settings.usable() / share
         })
     };
     plan.anchors.iter().copied().filter(is_long).collect()
