@@ -112,6 +112,30 @@ async fn a_document_gives_way_to_a_long_question() {
     assert!(texts[0].starts_with("Read this.") && texts[0].contains("That was all."), "{}", texts[0]);
 }
 
+/// Results come in a user's message too where a provider wants it so; they can be cut, and the document stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_does_not_give_way_to_results() {
+    let app = App::shared();
+    let session = app.session(json!({"settings": {"context_window": 12_000}})).await;
+    let document = format!("Read this.\n{}That was all.", filled("page", 170));
+    app.append(&session, "anthropic", json!([user(&document)])).await;
+    for round in 0..4 {
+        let items = [agent(&filled("answer", 60)), user(&format!("Question {round}: {}", filled("quoted", 10)))];
+        app.append(&session, "anthropic", json!(items)).await;
+    }
+    let call = json!([{"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "toolu_1", "content": filled("seen", 700)},
+        {"type": "text", "text": "Mind the last line."}]);
+    let items = json!([{"role": "assistant", "content": call}, {"role": "user", "content": result}]);
+    app.append(&session, "anthropic", items).await;
+    let shown = context(app, &session).await;
+    let tokens = counted(app, &shown).await;
+    assert!(tokens <= 12_000, "{tokens} tokens");
+    let texts = texts(&shown);
+    assert!(texts.iter().any(|text| text.contains("<context-summary>")), "it was compacted");
+    assert_eq!(texts[0], document);
+}
+
 /// The only thing that was asked stays whole, however long it is.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_only_request_is_not_cut() {

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::domain::context::elision;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::message::Message;
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_message;
@@ -33,14 +34,15 @@ pub(super) fn long_anchors(planned: &PlannedCompaction) -> HashSet<usize> {
     };
     let fixed = u64::try_from(planned.state.account.fixed()).unwrap_or(0);
     let stays = fixed + plan.anchors.iter().map(tokens_at).sum::<u64>();
-    let kept = planned.loaded.heads.iter().skip(plan.first_kept).filter(|head| head.is_by_user(&settings.agents));
-    let kept: u64 = kept.map(|head| u64::from(head.tokens)).sum();
-    let overfills =
-        |tokens: u64| tokens + u64::from(settings.usable() / LEAST_ROOM_SHARE) > u64::from(settings.usable());
-    let share = match () {
-        () if overfills(stays) => LONG_SHARE,
-        () if overfills(stays + kept) => LONG_SHARE_BESIDE_KEPT,
-        () => return HashSet::new(),
+    let kept = planned.loaded.heads.iter().skip(plan.first_kept).filter(|head| head.has_users_words(&settings.agents));
+    let kept: u64 = kept.map(|head| u64::from(words_of(head))).sum();
+    let most = u64::from(settings.usable() - settings.usable() / LEAST_ROOM_SHARE);
+    let share = if stays > most {
+        LONG_SHARE
+    } else if stays + kept > most {
+        LONG_SHARE_BESIDE_KEPT
+    } else {
+        return HashSet::new();
     };
     let cut: HashSet<Uuid> = planned.loaded.elisions().iter().map(|elision| elision.entry_id).collect();
     let is_long = |index: &usize| {
@@ -52,6 +54,11 @@ pub(super) fn long_anchors(planned: &PlannedCompaction) -> HashSet<usize> {
         })
     };
     plan.anchors.iter().copied().filter(is_long).collect()
+}
+
+/// Tokens of a user's message without the results beside it: those may be cut.
+fn words_of(head: &EntryMeta) -> u32 {
+    head.tokens.saturating_sub(head.shape.results.iter().map(|result| result.tokens).sum())
 }
 
 /// Its texts by head and tail. `None`: it is hardly text that makes it long.
